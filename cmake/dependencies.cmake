@@ -11,7 +11,7 @@ set(PARE_PYTHON "${pare_cache}/venv/bin/python" CACHE FILEPATH "Python with the 
 
 find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)
-find_package(OpenCV REQUIRED COMPONENTS core imgproc imgcodecs)
+find_path(OPENCV_INCLUDE opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)  # OpenCV's CMake package needs all of its modules
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -38,5 +38,5 @@ target_include_directories(pare_onnxruntime SYSTEM INTERFACE "${ONNXRUNTIME_ROOT
 target_link_libraries(pare_onnxruntime INTERFACE "${ONNXRUNTIME_ROOT}/lib/libonnxruntime.so")
 
 add_library(pare_opencv INTERFACE)
-target_include_directories(pare_opencv SYSTEM INTERFACE ${OpenCV_INCLUDE_DIRS})
+target_include_directories(pare_opencv SYSTEM INTERFACE ${OPENCV_INCLUDE})
 target_link_libraries(pare_opencv INTERFACE opencv_core opencv_imgproc opencv_imgcodecs)
