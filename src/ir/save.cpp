@@ -1,0 +1,42 @@
+#include "ir/save.h"
+
+#include <onnx/checker.h>
+
+#include <array>
+
+#include "base/file.h"
+#include "ir/proto.h"
+
+namespace pare {
+
+std::string serialize(const Graph& graph) {
+  size_t bytes = 0;
+  for (const auto& [name, tensor] : graph.initializers) bytes += tensor.raw().size();
+  constexpr size_t kProtobufLimit = (size_t{1} << 31) - (size_t{1} << 20);
+  if (bytes > kProtobufLimit) throw Error(ErrorKind::unsupported, "the model's tensors exceed the 2 GB of one ONNX file");
+  return to_proto(graph).SerializeAsString();
+}
+
+void save_model(const Graph& graph, const std::string& path) {
+  const std::string bytes = serialize(graph);
+  try {
+    proto::ModelProto model;
+    model.ParseFromString(bytes);
+    proto::checker::check_model(model);
+  } catch (const std::exception& e) {
+    throw Error(ErrorKind::internal, std::string("ONNX's checker refuses what pare made: ") + e.what()).at(path);
+  }
+  write_file(path, bytes);
+}
+
+int64_t ir_version_for(int64_t opset) {
+  struct Row {
+    int64_t opset, ir;
+  };
+  constexpr std::array<Row, 10> kReleases{{{8, 3}, {9, 4}, {10, 5}, {11, 6}, {14, 7}, {18, 8}, {20, 9}, {22, 10}, {23, 11}, {24, 12}}};
+  for (const Row& row : kReleases)
+    if (opset <= row.opset) return row.ir;
+  return 13;
+}
+
+}  // namespace pare
