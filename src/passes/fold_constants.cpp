@@ -1,0 +1,113 @@
+#include "passes/fold_constants.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "ir/edit.h"
+
+namespace pare {
+namespace {
+
+constexpr int64_t kLargestGrowth = 1 << 20;  // bytes
+
+constexpr std::array<std::string_view, 8> kNeverFolded{"QuantizeLinear", "DequantizeLinear", "RandomNormal", "RandomUniform",
+                                                       "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"};
+
+bool may_fold(const Node& node) {
+  if (!node.domain.empty() || std::find(kNeverFolded.begin(), kNeverFolded.end(), node.op_type) != kNeverFolded.end()) return false;
+  return std::none_of(node.attributes.begin(), node.attributes.end(), [](const auto& entry) {
+    return std::holds_alternative<std::shared_ptr<const Graph>>(entry.second) || std::holds_alternative<OpaqueAttribute>(entry.second);
+  });
+}
+
+/// The tensor of a Constant node in any of its forms; nullopt for those that pare only carries along.
+std::optional<Tensor> constant_value(const Node& node) {
+  for (const auto& [key, value] : node.attributes) {
+    if (const auto* t = std::get_if<Tensor>(&value)) return *t;
+    if (const auto* f = std::get_if<float>(&value)) return Tensor::scalar(*f);
+    if (const auto* i = std::get_if<int64_t>(&value)) return Tensor::scalar(*i);
+    if (const auto* v = std::get_if<std::vector<float>>(&value)) return Tensor::of<float>({static_cast<int64_t>(v->size())}, *v);
+    if (const auto* v = std::get_if<std::vector<int64_t>>(&value)) return Tensor::of<int64_t>({static_cast<int64_t>(v->size())}, *v);
+  }
+  return std::nullopt;
+}
+
+/// Shape and Size of a tensor whose shape is known.
+std::optional<Tensor> shape_value(const Graph& graph, const Node& node) {
+  if (!node.is("Shape") && !node.is("Size")) return std::nullopt;
+  const auto input = graph.value(node.input(0));
+  const auto shape = input ? input->shape() : std::nullopt;
+  if (!shape) return std::nullopt;
+  if (node.is("Size")) return Tensor::scalar(element_count(*shape));
+  const auto rank = static_cast<int64_t>(shape->size());
+  const auto place = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank); };
+  const int64_t start = place(node.attribute<int64_t>("start", 0));
+  const int64_t end = std::max(start, place(node.attribute<int64_t>("end", rank)));
+  return Tensor::of<int64_t>({end - start}, std::vector<int64_t>(shape->begin() + start, shape->begin() + end));
+}
+
+int64_t bytes_of(const Graph& graph, const std::string& tensor) {
+  const auto value = graph.value(tensor);
+  const auto shape = value ? value->shape() : std::nullopt;
+  return shape ? element_count(*shape) * static_cast<int64_t>(dtype_size(value->type)) : 0;
+}
+
+}  // namespace
+
+Graph fold_constants(Graph graph, const PassContext& context, Log& log) {
+  std::set<size_t> folded;
+  const GraphIndex index(graph);
+  const auto makes_output = [&](const Node& node) {
+    return std::any_of(node.outputs.begin(), node.outputs.end(), [&](const auto& name) { return index.is_output(name); });
+  };
+  Graph constant;  // the nodes that the runtime computes
+  constant.opsets = graph.opsets;
+  constant.ir_version = graph.ir_version;
+  std::set<std::string> known;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (makes_output(node)) continue;
+    std::optional<Tensor> value = node.is("Constant") ? constant_value(node) : shape_value(graph, node);
+    if (value) {
+      graph.initializers[node.outputs[0]] = std::move(*value);
+      folded.insert(i);
+      continue;
+    }
+    if (node.is("Constant") || !may_fold(node) || !context.evaluate) continue;
+    const bool all_constant = std::all_of(node.inputs.begin(), node.inputs.end(), [&](const auto& name) {
+      return name.empty() || known.contains(name) || graph.initializers.contains(name);
+    });
+    if (!all_constant) continue;
+    int64_t growth = 0;
+    for (const std::string& name : node.outputs) growth += bytes_of(graph, name);
+    for (const std::string& name : node.inputs) growth -= bytes_of(graph, name);
+    if (growth > kLargestGrowth) {
+      log.push_back({"fold_constants", node.label(), "kept", "its result is " + std::to_string(growth) + " bytes larger than its inputs"});
+      continue;
+    }
+    constant.nodes.push_back(node);
+    known.insert(node.outputs.begin(), node.outputs.end());
+    folded.insert(i);
+  }
+  for (const Node& node : constant.nodes) {
+    for (const std::string& name : node.inputs)
+      if (const Tensor* t = graph.constant(name)) constant.initializers[name] = *t;
+    for (const std::string& name : node.outputs) {
+      const auto& readers = index.consumers(name);
+      if (std::any_of(readers.begin(), readers.end(), [&](size_t reader) { return !folded.contains(reader); }))
+        constant.outputs.push_back({name, DType::undefined, std::nullopt, ""});
+    }
+  }
+  if (!constant.outputs.empty()) {
+    for (Value& output : constant.outputs)
+      if (const auto value = graph.value(output.name)) output = *value;
+    std::vector<Tensor> results = context.evaluate(constant);
+    for (size_t i = 0; i < results.size(); ++i) graph.initializers[constant.outputs[i].name] = std::move(results[i]);
+  }
+  if (!folded.empty()) log.push_back({"fold_constants", "", "folded", std::to_string(folded.size()) + " nodes"});
+  remove_nodes(graph, folded);
+  return graph;
+}
+
+}  // namespace pare

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "passes/pipeline.h"
+
+namespace pare {
+
+/// Nodes that depend on constants only (and Shape of a known shape) become initializers. Q/DQ are never folded, nor what
+/// would grow the file by more than 1 MB.
+Graph fold_constants(Graph graph, const PassContext& context, Log& log);
+
+}  // namespace pare
