@@ -38,6 +38,13 @@ std::optional<Shape> Value::shape() const {
   return shape;
 }
 
+int64_t Value::elements() const {
+  if (!dims) return 0;
+  int64_t count = 1;
+  for (const Dim& d : *dims) count *= d.size.value_or(1);
+  return count;
+}
+
 int64_t Graph::opset() const {
   const auto it = opsets.find("");
   return it == opsets.end() ? 0 : it->second;

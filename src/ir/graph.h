@@ -65,6 +65,8 @@ struct Value {
 
   /// The shape where every dimension is a number.
   [[nodiscard]] std::optional<Shape> shape() const;
+  /// Elements of one sample: dimensions that are no numbers (a free batch) count as 1. 0 for an unknown rank.
+  [[nodiscard]] int64_t elements() const;
 };
 
 /// An ONNX model or subgraph as plain values. Nodes stand in topological order. Copies are cheap: tensors share their bytes.

@@ -83,13 +83,13 @@ int64_t multiply_adds(const Graph& graph, const Node& node) {
   const auto output = graph.value(node.outputs.front());
   const auto input = graph.value(node.inputs.front());
   const auto weight = graph.value(node.input(1));
-  if (!output || !input || !weight || !output->shape() || !input->shape() || !weight->shape()) return 0;
+  if (!output || !input || !weight || !weight->shape() || weight->shape()->empty()) return 0;
   const Shape w = *weight->shape();
-  if (w.empty()) return 0;
-  if (node.is("ConvTranspose")) return element_count(*input->shape()) * (element_count(w) / std::max<int64_t>(w[0], 1));
-  if (node.is("Conv")) return element_count(*output->shape()) * (element_count(w) / std::max<int64_t>(w[0], 1));
+  const int64_t filter = element_count(w) / std::max<int64_t>(w[0], 1);
+  if (node.is("ConvTranspose")) return input->elements() * filter;
+  if (node.is("Conv")) return output->elements() * filter;
   const int64_t inner = node.is("Gemm") ? w[node.attribute<int64_t>("transB", 0) != 0 ? 1 : 0] : w[w.size() > 1 ? w.size() - 2 : 0];
-  return element_count(*output->shape()) * inner;
+  return output->elements() * inner;
 }
 
 std::optional<Interval> clamp_bounds(const Graph& graph, const Node& node) {

@@ -11,17 +11,27 @@ void ExactSum::add_parts(int64_t high, uint64_t low) {
 }
 
 void ExactSum::add(float value) {
-  constexpr double kLargest = 0x1p60;
-  const double clamped = std::clamp(static_cast<double>(value), -kLargest, kLargest);
-  const double whole = std::floor(clamped);
-  // value = whole + fraction; in units of 2^-60 the whole part is shifted by 60 bits across the two words.
-  const auto w = static_cast<int64_t>(whole);
-  const auto fraction = static_cast<uint64_t>(std::floor((clamped - whole) * 0x1p60));
-  add_parts(w >> 4, static_cast<uint64_t>(w) << 60);
-  add_parts(0, fraction);
+  if (std::isnan(value)) return;
+  const double magnitude = std::min(std::abs(static_cast<double>(value)), 0x1p60);
+  const double whole = std::floor(magnitude);
+  // magnitude = whole + fraction, both exact; in units of 2^-60 the whole part is shifted by 60 bits across the two words.
+  const auto w = static_cast<uint64_t>(whole);
+  ExactSum addend = restore(static_cast<int64_t>(w >> 4), (w << 60) | static_cast<uint64_t>((magnitude - whole) * 0x1p60));
+  if (value < 0) addend = addend.negated();
+  add_parts(addend.high_, addend.low_);
 }
 
-double ExactSum::value() const { return std::ldexp(static_cast<double>(high_), 4) + std::ldexp(static_cast<double>(low_), -60); }
+ExactSum ExactSum::negated() const {
+  return restore(static_cast<int64_t>(~static_cast<uint64_t>(high_) + (low_ == 0 ? 1 : 0)), ~low_ + 1);
+}
+
+double ExactSum::value() const {
+  if (high_ < 0) {  // by its magnitude: the two words of a small negative sum would cancel
+    const ExactSum positive = negated();
+    return positive.high_ < 0 ? std::ldexp(-1.0, 67) : -positive.value();
+  }
+  return std::ldexp(static_cast<double>(high_), 4) + std::ldexp(static_cast<double>(low_), -60);
+}
 
 ExactSum ExactSum::restore(int64_t high, uint64_t low) {
   ExactSum sum;

@@ -41,7 +41,9 @@ PARE_CLONES void indices(const float* values, size_t count, float inverse_width,
   for (size_t i = 0; i < count; ++i) {
     const float scaled = values[i] * inverse_width;
     const auto truncated = static_cast<int32_t>(scaled);
-    out[i] = truncated - (static_cast<float>(truncated) > scaled ? 1 : 0) + Histogram::kHalf;
+    // A tiny negative value may underflow to -0; its bin is still the one below zero.
+    const bool below = (static_cast<float>(truncated) > scaled) | ((scaled == 0) & (values[i] < 0));
+    out[i] = truncated - (below ? 1 : 0) + Histogram::kHalf;
   }
 }
 
@@ -79,7 +81,7 @@ Extremes extremes(std::span<const float> values) {
   }
   result.not_finite = odd;
   result.any = odd < values.size();
-  if (result.any) result.min = low, result.max = high;
+  if (result.any) result.min = low + 0.F, result.max = high + 0.F;  // -0 becomes 0, since the order decides which one is met first
   return result;
 }
 

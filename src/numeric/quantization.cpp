@@ -73,6 +73,32 @@ std::vector<int8_t> quantize_channels(std::span<const float> weights, size_t out
   return q;
 }
 
+namespace {
+
+template <typename T>
+Tensor quantize_as(std::span<const float> values, const Shape& shape, const QParams& params) {
+  Tensor q(dtype_of<T>(), shape);
+  const auto [qmin, qmax] = limits_of(dtype_of<T>());
+  const auto out = q.write<T>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float steps = std::nearbyint(values[i] / params.scale) + static_cast<float>(params.zero_point);
+    out[i] = static_cast<T>(std::clamp(steps, static_cast<float>(qmin), static_cast<float>(qmax)));
+  }
+  return q;
+}
+
+}  // namespace
+
+Tensor quantize(std::span<const float> values, const Shape& shape, const QParams& params, DType type) {
+  switch (type) {
+    case DType::u8: return quantize_as<uint8_t>(values, shape, params);
+    case DType::i8: return quantize_as<int8_t>(values, shape, params);
+    case DType::u16: return quantize_as<uint16_t>(values, shape, params);
+    case DType::i16: return quantize_as<int16_t>(values, shape, params);
+    default: throw Error(ErrorKind::internal, dtype_name(type) + " is no quantized type");
+  }
+}
+
 float fake_quantize(float x, const QParams& params, DType type) {
   const auto [qmin, qmax] = limits_of(type);
   const float q = std::clamp(std::nearbyint(x / params.scale) + static_cast<float>(params.zero_point), static_cast<float>(qmin),

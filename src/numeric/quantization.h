@@ -41,6 +41,9 @@ std::vector<float> channel_scales(std::span<const float> weights, size_t outer, 
 std::vector<int8_t> quantize_channels(std::span<const float> weights, size_t outer, size_t channels, size_t inner,
                                       std::span<const float> scales, int qmax);
 
+/// Values to one of the quantized types, as QuantizeLinear does.
+Tensor quantize(std::span<const float> values, const Shape& shape, const QParams& params, DType type);
+
 /// The value that x has after quantization and back.
 float fake_quantize(float x, const QParams& params, DType type);
 

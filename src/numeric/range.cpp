@@ -25,7 +25,9 @@ Range clip_to_extremes(const Histogram& h, double threshold) {
 }
 
 /// Divergence of the histogram clipped to bins [first, last) from its quantized copy.
-double divergence(const std::vector<uint64_t>& bins, size_t first, size_t last, int levels) {
+double divergence(std::vector<uint64_t> bins, size_t first, size_t last, int levels) {
+  constexpr size_t kZero = Histogram::kHalf;
+  bins[kZero] = std::min(bins[kZero], std::max(bins[kZero - 1], bins[kZero + 1]));
   const size_t width = last - first;
   std::vector<double> p(width);
   for (size_t i = 0; i < width; ++i) p[i] = static_cast<double>(bins[first + i]);
@@ -91,7 +93,7 @@ RangeMethod range_method(std::string_view name) {
 }
 
 Range percentile_range(const Histogram& h, double percentile) {
-  const double outside = static_cast<double>(h.count()) * (1 - percentile / 100);
+  const double outside = std::floor(static_cast<double>(h.count()) * (100 - percentile) / 100 + 1e-6);  // 99.9 has no exact double
   const auto& bins = h.bins();
   double seen = 0;
   for (size_t k = Histogram::kHalf; k-- > 0 && !bins.empty();) {
@@ -105,22 +107,24 @@ Range percentile_range(const Histogram& h, double percentile) {
 
 Range entropy_range(const Histogram& h, int levels) {
   if (h.count() == 0) return {};
-  const auto magnitude = static_cast<int>(std::ceil(std::max(-h.min(), h.max()) / h.width()));
+  const auto lowest = static_cast<int>(std::floor(h.min() / h.width()));
+  const auto end = static_cast<int>(std::floor(h.max() / h.width())) + 1;
+  const int magnitude = std::max(-lowest, end);
   double best = std::numeric_limits<double>::max();
-  Range range{h.min(), h.max()};
   constexpr int kCandidates = 128;
   const int smallest = std::min(levels / 2, magnitude);
-  for (int c = 0; c <= kCandidates; ++c) {
-    const int bins = std::max(1, smallest + (magnitude - smallest) * c / kCandidates);
-    const Range candidate = clip_to_extremes(h, bins * h.width());
-    const int low = std::max(static_cast<int>(std::floor(candidate.low / h.width())), -Histogram::kHalf);
-    const int high = std::min(static_cast<int>(std::ceil(candidate.high / h.width())), Histogram::kHalf);
-    const auto first = static_cast<size_t>(std::min(low, 0) + Histogram::kHalf);
-    const auto last = static_cast<size_t>(std::max(high, 1) + Histogram::kHalf);
-    const double d = divergence(h.bins(), first, std::min(last, h.bins().size()), levels);
-    if (d < best) best = d, range = candidate;
-  }
-  return range;
+  int chosen = magnitude;
+  const auto consider = [&](int bins) {
+    const auto first = static_cast<size_t>(std::min(std::max(lowest, -bins), 0) + Histogram::kHalf);
+    const auto last = static_cast<size_t>(std::max(std::min(end, bins), 1) + Histogram::kHalf);
+    const double d = divergence(h.bins(), first, last, levels);
+    if (d < best) best = d, chosen = bins;
+  };
+  for (int c = 0; c <= kCandidates; ++c) consider(std::max(1, smallest + (magnitude - smallest) * c / kCandidates));
+  const int spacing = (magnitude - smallest) / kCandidates;
+  const int middle = chosen;
+  for (int bins = std::max(1, middle - spacing); bins <= std::min(magnitude, middle + spacing); ++bins) consider(bins);
+  return clip_to_extremes(h, chosen * h.width());
 }
 
 Range l2_range(const Histogram& h, int levels) {
@@ -132,7 +136,11 @@ Range l2_range(const Histogram& h, int levels) {
     const auto a = static_cast<size_t>(low + Histogram::kHalf);
     const auto b = static_cast<size_t>(high + Histogram::kHalf);
     const double step = (high - low) * h.width() / (levels - 1);
-    return (moments.n[b] - moments.n[a]) * step * step / 12 + moments.squared_distance(0, a, low * h.width()) +
+    const double half = std::floor((high - low) / (levels - 1) / 2);  // bins that round to zero
+    const auto c = static_cast<size_t>(std::max(low, -half) + Histogram::kHalf);
+    const auto d = static_cast<size_t>(std::min(high, half) + Histogram::kHalf);
+    return (moments.n[c] - moments.n[a] + moments.n[b] - moments.n[d]) * step * step / 12 + moments.squared_distance(c, d, 0) +
+           moments.squared_distance(0, a, low * h.width()) +
            moments.squared_distance(b, h.bins().size(), high * h.width());
   };
   double low = low_end;

@@ -10,7 +10,7 @@ namespace pare {
 namespace {
 
 Ort::Env& environment() {
-  static Ort::Env env(ORT_LOGGING_LEVEL_ERROR, "pare");
+  static Ort::Env env(ORT_LOGGING_LEVEL_FATAL, "pare");  // errors come back as exceptions; the library prints nothing
   return env;
 }
 
@@ -70,6 +70,8 @@ struct Session::Impl {
       check(name, tensor);
       names.push_back(given.empty() ? inputs.front().name.c_str() : given.c_str());
       // The runtime does not write to its inputs; its interface lacks the const.
+      if (dtype_size(tensor.type()) == 0)
+        throw Error(ErrorKind::unsupported, "a tensor of " + dtype_name(tensor.type()) + " cannot be fed").at("input '" + name + "'");
       values.push_back(Ort::Value::CreateTensor(memory, const_cast<std::byte*>(tensor.raw().data()), tensor.raw().size(),
                                                 tensor.shape().data(), tensor.shape().size(),
                                                 static_cast<ONNXTensorElementDataType>(tensor.type())));
@@ -91,20 +93,28 @@ Session::~Session() = default;
 const std::vector<Port>& Session::inputs() const { return impl_->inputs; }
 const std::vector<Port>& Session::outputs() const { return impl_->outputs; }
 
-void Session::run(const Feeds& feeds, const std::function<void(size_t, const OutputView&)>& visit) {
+void Session::run(const Feeds& feeds, const std::function<void(std::span<const OutputView>)>& visit) {
   const std::vector<Ort::Value> values = impl_->run(feeds);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto info = values[i].GetTensorTypeAndShapeInfo();
-    visit(i, {static_cast<DType>(info.GetElementType()), info.GetShape(), values[i].GetTensorRawData()});
+  std::vector<OutputView> views;
+  for (const Ort::Value& value : values) {
+    const std::string place = "output '" + impl_->outputs[views.size()].name + "'";
+    if (!value.IsTensor()) throw Error(ErrorKind::unsupported, "is no tensor").at(place);
+    const auto info = value.GetTensorTypeAndShapeInfo();
+    const auto type = static_cast<DType>(info.GetElementType());
+    if (dtype_size(type) == 0) throw Error(ErrorKind::unsupported, "is a tensor of " + dtype_name(type)).at(place);
+    views.push_back({type, info.GetShape(), value.GetTensorRawData()});
   }
+  visit(views);
 }
 
 std::vector<Tensor> Session::run(const Feeds& feeds) {
-  std::vector<Tensor> tensors(impl_->outputs.size());
-  run(feeds, [&](size_t i, const OutputView& view) {
-    const auto* begin = static_cast<const std::byte*>(view.data);
-    const size_t bytes = static_cast<size_t>(element_count(view.shape)) * dtype_size(view.type);
-    tensors[i] = Tensor(view.type, view.shape, {begin, begin + bytes});
+  std::vector<Tensor> tensors;
+  run(feeds, [&](std::span<const OutputView> views) {
+    for (const OutputView& view : views) {
+      const auto* begin = static_cast<const std::byte*>(view.data);
+      const size_t bytes = static_cast<size_t>(element_count(view.shape)) * dtype_size(view.type);
+      tensors.emplace_back(view.type, view.shape, std::vector<std::byte>{begin, begin + bytes});
+    }
   });
   return tensors;
 }

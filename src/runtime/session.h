@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@ namespace pare {
 struct SessionOptions {
   int threads = 1;               ///< of one run; the runtime's own default differs, so it is always given
   bool optimize = true;          ///< all of the runtime's graph optimizations, or none
-  std::string profile_prefix;    ///< record a profile into files that begin so; empty = off
+  std::string profile_prefix{};  ///< record a profile into files that begin so; empty = off
 };
 
 /// One named input or output. Dimensions that are not fixed are -1.
@@ -26,7 +27,7 @@ struct Port {
 
 using Feeds = std::vector<std::pair<std::string, Tensor>>;
 
-/// A view of one output that lives until the next run.
+/// A view of one output that lives while the visitor runs.
 struct OutputView {
   DType type;
   Shape shape;
@@ -47,10 +48,11 @@ class Session {
   [[nodiscard]] const std::vector<Port>& inputs() const;
   [[nodiscard]] const std::vector<Port>& outputs() const;
 
-  /// Runs once and returns all outputs. An empty feed name stands for the only input. Errors: input, where a feed does not fit.
+  /// Runs once and returns all outputs. An empty feed name stands for the only input. Errors: input, where a feed does not fit;
+  /// unsupported for an output that is no tensor of numbers.
   std::vector<Tensor> run(const Feeds& feeds);
-  /// The same without copies: `visit(i, view)` for each output, called on this thread after the run.
-  void run(const Feeds& feeds, const std::function<void(size_t, const OutputView&)>& visit);
+  /// The same without copies: `visit` gets all outputs, in the order of outputs(), once and on this thread.
+  void run(const Feeds& feeds, const std::function<void(std::span<const OutputView>)>& visit);
 
   /// Ends profiling and returns the profile's file name.
   std::string end_profiling();

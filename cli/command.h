@@ -1,0 +1,35 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+
+#include "pare/data_options.h"
+#include "pare/progress.h"
+
+namespace pare::cli {
+
+/// What every command understands.
+struct Common {
+  bool json = false;   ///< result as JSON on standard output
+  bool quiet = false;  ///< no table, no progress
+  bool verbose = false;
+};
+
+/// One row of the program: declares its options on `app` and returns what runs them. The function's value is the exit code.
+struct Command {
+  const char* name;
+  const char* description;
+  std::function<int()> (*declare)(CLI::App& app, const Common& common);
+};
+
+void add_data_options(CLI::App& app, DataOptions& data, bool required);
+
+/// A bar on a terminal, a line every tenth in a log, nothing when quiet. Writes to standard error.
+Progress progress_printer(const Common& common);
+
+std::function<int()> declare_quantize(CLI::App& app, const Common& common);
+std::function<int()> declare_verify(CLI::App& app, const Common& common);
+
+}  // namespace pare::cli

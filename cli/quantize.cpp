@@ -1,0 +1,68 @@
+#include "pare/quantize.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "command.h"
+#include "tables.h"
+
+namespace pare::cli {
+namespace {
+
+void render(const QuantizeOptions& options, const QuantizeResult& result, const Common& common) {
+  if (options.dry_run) {
+    fmt::print("{}", result.plan_json);
+    return;
+  }
+  if (common.quiet) return;
+  if (common.verbose)
+    for (const Decision& d : result.decisions) fmt::print("{}: {} {}{}\n", d.stage, d.place, d.what, d.why.empty() ? "" : " (" + d.why + ")");
+  const size_t skipped = result.skipped.size();
+  for (const std::string& s : result.skipped) fmt::print("skipped {}\n", s);
+  if (skipped > 0)
+    fmt::print("{} of {} calibration files used\n", result.calibration_samples, result.calibration_samples + static_cast<int64_t>(skipped));
+  fmt::print("{} nodes on integers, {} in float; calibrated on {} samples; weights of {} bits for {}\n", result.integer_nodes, result.float_nodes,
+             result.calibration_samples, result.weight_bits, result.target_cpu);
+  constexpr size_t kShown = 5;
+  for (size_t i = 0; i < result.float_reasons.size() && (i < kShown || common.verbose); ++i)
+    fmt::print("  float: {} x {}\n", result.float_reasons[i].second, result.float_reasons[i].first);
+  if (result.verification) fmt::print("{}", table(*result.verification));
+  fmt::print("wrote {}\n", options.output);
+}
+
+}  // namespace
+
+std::function<int()> declare_quantize(CLI::App& app, const Common& common) {
+  auto options = std::make_shared<QuantizeOptions>();
+  QuantizeOptions& o = *options;
+  app.add_option("model", o.model, "float ONNX file")->required();
+  app.add_option("-o,--output", o.output, "INT8 ONNX file to write");
+  add_data_options(app, o.data, true);
+  app.add_option("--report", o.report, "JSON report (default: the output's name + .report.json)");
+  app.add_option("--statistics", o.statistics, "statistics of 'pare calibrate' instead of a calibration run");
+  app.add_option("--plan", o.plan, "plan to follow (from --dry-run or a report, edited)");
+  app.add_option("--exclude", o.exclude, "nodes to keep in float, by name or output")->delimiter(',');
+  app.add_option("--disable-pass", o.disabled_passes, "prepare passes to leave out")->delimiter(',');
+  app.add_option("--range", o.range, "minmax, percentile, entropy, l2, mean-minmax")->capture_default_str();
+  app.add_option("--percentile", o.percentile, "for --range percentile")->capture_default_str();
+  app.add_option("--activation", o.activation, "uint8 or int8")->capture_default_str();
+  app.add_flag("--symmetric", o.symmetric, "activations with zero in the middle");
+  app.add_flag("--per-tensor", o.per_tensor, "one scale for each weight instead of one per channel");
+  app.add_flag("!--no-follow", o.follow_activation, "do not cut ranges where the activation behind is flat");
+  app.add_option("--target-cpu", o.target_cpu, "avx2, avx512, vnni, amx, arm-dot (default: this machine's)");
+  app.add_option("--task", o.task, "auto, detect, classify, none")->capture_default_str();
+  app.add_flag("--dry-run", o.dry_run, "print the plan and write nothing");
+  app.add_flag("!--no-verify", o.verify, "skip the verification");
+  app.add_option("--threads", o.threads, "0 = all processors")->capture_default_str();
+  app.add_option("--seed", o.seed, "of bootstrap intervals")->capture_default_str();
+  return [options, &common] {
+    options->progress = progress_printer(common);
+    const QuantizeResult result = quantize(*options);
+    if (common.json && result.verification) fmt::print("{}", to_json(*result.verification));
+    else render(*options, result, common);
+    return 0;
+  };
+}
+
+}  // namespace pare::cli

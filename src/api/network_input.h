@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "data/dataset.h"
+#include "data/preprocess.h"
+#include "data/samples.h"
+#include "ir/graph.h"
+#include "pare/data_options.h"
+
+namespace pare {
+
+/// What a network is fed with: settled once per run from model, options and metadata.
+struct NetworkInput {
+  Dataset dataset;
+  std::optional<Preprocess> preprocess;  ///< of images; nullopt for arrays
+  int height = 0, width = 0;             ///< of images
+  std::string text;                      ///< "images:1x3x640x640", for reports and the key of statistics
+
+  /// Canonical text of the preprocessing; empty for arrays.
+  [[nodiscard]] std::string preprocess_text() const { return preprocess ? to_json(*preprocess) : ""; }
+};
+
+/// Fixes the size of the graph's image input (to --shape, else to its own, else to the metadata's imgsz) and finds its preprocessing
+/// (option, else metadata). Errors: usage for a missing --preprocess or a --shape that is none; unsupported for a free size without
+/// --shape, another layout, rank or type than an image's.
+NetworkInput settle_input(Graph& graph, const DataOptions& options);
+
+struct Sources {
+  std::unique_ptr<SampleSource> calibration, held_out;
+};
+/// Opens both halves of the data. Errors: input for an empty set.
+Sources open_sources(const NetworkInput& input, const DataOptions& options);
+
+}  // namespace pare

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/network_input.h"
+#include "base/log.h"
+#include "ir/graph.h"
+#include "pare/data_options.h"
+
+namespace pare {
+
+/// A float model, ready to be measured.
+struct Prepared {
+  Graph original;  ///< as loaded, its input size settled
+  Graph graph;     ///< after the prepare passes
+  NetworkInput input;
+  Log log;
+};
+
+/// Loads a model, settles its input, runs the prepare passes. Errors: those of load_model, settle_input and run_passes; refusal
+/// (unsupported) where the model is quantized already.
+Prepared prepare_model(const std::string& model, const DataOptions& data, const std::vector<std::string>& disabled_passes);
+
+/// Nodes of Q/DQ, QLinear* and integer products: above 0 the model is quantized already.
+int64_t quantized_nodes(const Graph& graph);
+
+}  // namespace pare

@@ -1,0 +1,102 @@
+#include "pare/quantize.h"
+
+#include <algorithm>
+#include <map>
+
+#include "api/calibration.h"
+#include "api/judge.h"
+#include "api/prepare.h"
+#include "api/report.h"
+#include "base/file.h"
+#include "base/parallel.h"
+#include "ir/save.h"
+#include "quantize/head.h"
+#include "quantize/insert_qdq.h"
+#include "quantize/make_plan.h"
+#include "runtime/cpu.h"
+
+namespace pare {
+namespace {
+
+Scheme scheme_of(const QuantizeOptions& options, const CpuTarget& cpu) {
+  Scheme scheme;
+  if (options.activation != "uint8" && options.activation != "int8")
+    throw Error(ErrorKind::usage, "'" + options.activation + "' is no activation type; known are uint8, int8").at("--activation");
+  if (!(options.percentile > 0 && options.percentile <= 100))
+    throw Error(ErrorKind::usage, "allowed is 0 < percentile <= 100").at("--percentile");
+  scheme.activation = options.activation == "uint8" ? DType::u8 : DType::i8;
+  scheme.symmetric = options.symmetric;
+  scheme.per_channel = !options.per_tensor;
+  scheme.weight_bits = cpu.weight_bits();
+  scheme.range = range_method(options.range);
+  scheme.percentile = options.percentile;
+  scheme.follow_activation = options.follow_activation;
+  return scheme;
+}
+
+void check_output(const QuantizeOptions& options) {
+  if (options.dry_run) return;
+  if (options.output.empty()) throw Error(ErrorKind::usage, "no output file").fix("give one with -o");
+  for (const std::string& input : {options.model, options.data.data, options.plan, options.statistics})
+    if (!input.empty() && same_file(options.output, input))
+      throw Error(ErrorKind::usage, "is an input too; inputs are never written to").at(options.output).fix("choose another -o");
+}
+
+/// Plan -> which nodes run on integers, in the graph's order.
+void count_nodes(const Graph& graph, const Plan& plan, QuantizeResult& result) {
+  std::map<std::string, int64_t> reasons;
+  for (const Node& node : graph.nodes) {
+    const NodePlan& n = plan.nodes.at(node.outputs.front());
+    ++(n.integer ? result.integer_nodes : result.float_nodes);
+    if (!n.integer) ++reasons[node.op_type + ": " + n.reason];
+  }
+  result.float_reasons.assign(reasons.begin(), reasons.end());
+  std::stable_sort(result.float_reasons.begin(), result.float_reasons.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+}
+
+}  // namespace
+
+QuantizeResult quantize(const QuantizeOptions& options) {
+  check_output(options);
+  const int threads = options.threads > 0 ? options.threads : default_threads();
+  const CpuTarget cpu = options.target_cpu.empty() ? this_cpu() : cpu_target(options.target_cpu);
+  const Scheme scheme = scheme_of(options, cpu);
+  QuantizeResult result;
+  result.target_cpu = cpu.name;
+  result.weight_bits = scheme.weight_bits;
+
+  Prepared model = prepare_model(options.model, options.data, options.disabled_passes);
+  Sources sources = open_sources(model.input, options.data);
+
+  Plan plan;
+  if (!options.plan.empty()) {
+    plan = plan_from_json(read_file(options.plan), options.plan);
+  } else {
+    Region region = integer_region(model.graph, {options.exclude.begin(), options.exclude.end()});
+    const Calibration calibration = calibrate_or_load(model, region, *sources.calibration, options.statistics, threads, options.progress);
+    result.calibration_samples = static_cast<int64_t>(calibration.statistics.samples);
+    result.skipped = calibration.skipped;
+    const PlanMaker make = [&](const Region& r) { return make_plan(model.graph, r, calibration.statistics.tensors, scheme); };
+    settle_head(model.graph, region, make, *sources.calibration, threads, model.log);
+    plan = make(region);
+  }
+  result.plan_json = to_json(plan);
+  for (const Node& node : model.graph.nodes) plan.nodes.try_emplace(node.outputs.front(), NodePlan{node.op_type, false, "not in the plan"});
+  count_nodes(model.graph, plan, result);
+
+  Graph quantized = insert_qdq(model.graph, plan, model.log);
+  quantized.producer = "pare";
+  for (const LogRow& row : model.log) result.decisions.push_back({row.stage, row.place, row.what, row.why});
+  if (options.dry_run) return result;
+
+  if (options.verify && sources.held_out) {
+    const Judged judged{model.original, model.graph, quantized, options.model, options.output, static_cast<int64_t>(serialize(quantized).size())};
+    result.verification = judge(judged, model.input, *sources.held_out,
+                                {.task = options.task, .threads = threads, .seed = options.seed, .latency_rounds = 8, .progress = options.progress});
+  }
+  save_model(quantized, options.output);
+  write_file(options.report.empty() ? options.output + ".report.json" : options.report, to_json(result));
+  return result;
+}
+
+}  // namespace pare

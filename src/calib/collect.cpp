@@ -1,0 +1,101 @@
+#include "calib/collect.h"
+
+#include <algorithm>
+#include <future>
+
+#include "base/parallel.h"
+#include "runtime/session.h"
+
+namespace pare {
+namespace {
+
+void measure(TensorStatistics& statistics, std::span<const float> values, const std::string& tensor, const std::string& sample) {
+  const Extremes found = extremes(values);
+  if (found.not_finite > 0)
+    throw Error(ErrorKind::input, "holds " + std::to_string(found.not_finite) + " NaN or infinite values for sample '" + sample + "'")
+        .at("tensor '" + tensor + "'")
+        .fix("remove the sample from --data, or mend the model");
+  if (!found.any) return;
+  statistics.histogram.add(values);
+  statistics.sum_of_minima.add(found.min);
+  statistics.sum_of_maxima.add(found.max);
+  ++statistics.samples;
+}
+
+/// A session that taps one part of the tensors.
+struct Chunk {
+  std::vector<std::string> tensors;
+  size_t first_output;
+  Session session;
+};
+
+std::vector<Chunk> make_chunks(const Graph& graph, const std::vector<std::string>& tensors, const CollectOptions& options) {
+  std::vector<std::vector<std::string>> parts(1);
+  int64_t held = 0;
+  for (const std::string& name : tensors) {
+    const auto value = graph.value(name);
+    const int64_t bytes = value ? value->elements() * static_cast<int64_t>(sizeof(float)) : 0;
+    if (held + bytes > options.tap_budget && !parts.back().empty()) parts.emplace_back(), held = 0;
+    parts.back().push_back(name);
+    held += bytes;
+  }
+  std::vector<Chunk> chunks;
+  for (auto& part : parts) {
+    const Graph tapped = with_taps(graph, part);
+    chunks.push_back({std::move(part), graph.outputs.size(), Session(tapped, {.threads = options.threads})});
+  }
+  return chunks;
+}
+
+}  // namespace
+
+Graph with_taps(Graph graph, const std::vector<std::string>& tensors) {
+  for (const std::string& name : tensors) {
+    const auto value = graph.value(name);
+    graph.outputs.push_back(value ? *value : Value{name, DType::f32, std::nullopt, ""});
+  }
+  return graph;
+}
+
+std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::set<std::string>& tensors, SampleSource& samples,
+                                                const CollectOptions& options) {
+  std::map<std::string, TensorStatistics> result;
+  std::set<std::string> outside;  // graph inputs and outputs need no tap
+  for (const Value& v : graph.inputs) outside.insert(v.name);
+  for (const Value& v : graph.outputs) outside.insert(v.name);
+  std::vector<std::string> inner;
+  for (const std::string& name : tensors) {
+    result[name];
+    if (!outside.contains(name)) inner.push_back(name);
+  }
+  std::vector<Chunk> chunks = make_chunks(graph, inner, options);
+
+  const auto load = [&samples](size_t i) { return std::async(std::launch::async, [&samples, i] { return samples.load(i); }); };
+  auto next = load(0);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const std::optional<Sample> sample = next.get();
+    if (i + 1 < samples.size()) next = load(i + 1);
+    if (sample) {
+      for (const auto& [name, tensor] : sample->inputs) {
+        const std::string& input = name.empty() ? graph.inputs.front().name : name;
+        if (tensors.contains(input) && tensor.type() == DType::f32) measure(result[input], tensor.as<float>(), input, sample->name);
+      }
+      for (Chunk& chunk : chunks) {
+        const bool first = &chunk == &chunks.front();
+        chunk.session.run(sample->inputs, [&](std::span<const OutputView> views) {
+          parallel_for(views.size(), options.threads, [&](size_t v) {
+            const bool own_output = v < chunk.first_output;
+            const std::string& name = own_output ? graph.outputs[v].name : chunk.tensors[v - chunk.first_output];
+            if ((own_output && !(first && tensors.contains(name))) || views[v].type != DType::f32) return;
+            const auto count = static_cast<size_t>(element_count(views[v].shape));
+            measure(result.at(name), {static_cast<const float*>(views[v].data), count}, name, sample->name);
+          });
+        });
+      }
+    }
+    if (options.progress) options.progress(i + 1, samples.size());
+  }
+  return result;
+}
+
+}  // namespace pare

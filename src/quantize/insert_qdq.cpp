@@ -1,0 +1,270 @@
+#include "quantize/insert_qdq.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/edit.h"
+#include "ir/op_table.h"
+#include "ir/save.h"
+#include "quantize/region.h"
+
+namespace pare {
+namespace {
+
+/// A constant of the plan's integer type with `value`.
+Tensor integer_scalar(DType type, int32_t value) {
+  switch (type) {
+    case DType::u8: return Tensor::scalar(static_cast<uint8_t>(value));
+    case DType::i8: return Tensor::scalar(static_cast<int8_t>(value));
+    case DType::u16: return Tensor::scalar(static_cast<uint16_t>(value));
+    default: return Tensor::scalar(static_cast<int16_t>(value));
+  }
+}
+
+/// Weight cut into outer x channels x inner around its channel axis.
+struct WeightView {
+  size_t outer = 1, channels = 1, inner = 1;
+  int64_t axis = 0;
+
+  WeightView(const Tensor& weight, int64_t channel_axis, bool per_channel) : axis(channel_axis) {
+    const Shape& shape = weight.shape();
+    if (!per_channel || shape.empty()) {
+      inner = static_cast<size_t>(weight.count());
+      return;
+    }
+    for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d)
+      (d < axis ? outer : d == axis ? channels : inner) *= static_cast<size_t>(shape[static_cast<size_t>(d)]);
+  }
+};
+
+class Writer {
+ public:
+  Writer(Graph graph, const Plan& plan, Log& log) : graph_(std::move(graph)), index_(graph_), fresh_(graph_), plan_(plan), log_(log) {}
+
+  Graph run() {
+    check_names();
+    const size_t count = graph_.nodes.size();
+    for (const Value& input : graph_.inputs) quantize_activation(input.name, false);
+    for (size_t i = 0; i < count; ++i) {
+      const auto node = plan_.nodes.find(graph_.nodes[i].outputs.front());
+      const bool integer = node != plan_.nodes.end() && node->second.integer;
+      integer_.push_back(integer);
+      for (const std::string& output : std::vector<std::string>(graph_.nodes[i].outputs)) quantize_activation(output, integer);
+    }
+    for (size_t i = 0; i < count; ++i) rewire(i);
+    for (auto& node : added_) graph_.nodes.push_back(std::move(node));
+    graph_.values.clear();
+    sort_nodes(graph_);
+    remove_unused(graph_);
+    return std::move(graph_);
+  }
+
+ private:
+  struct Names {
+    std::string restored;     ///< output of the DequantizeLinear
+    bool all_readers = false;  ///< float nodes read it too, since the float tensor exists only inside an integer kernel
+  };
+
+  void check_names() const {
+    std::set<std::string> known;
+    for (const Value& input : graph_.inputs) known.insert(input.name);
+    for (const Node& node : graph_.nodes) known.insert(node.outputs.begin(), node.outputs.end());
+    for (const auto& [name, t] : plan_.tensors)
+      if (!known.contains(name)) throw Error(ErrorKind::input, "the plan names a tensor that the model does not have").at("tensor '" + name + "'");
+    for (const auto& [name, n] : plan_.nodes)
+      if (!known.contains(name)) throw Error(ErrorKind::input, "the plan names a node that the model does not have").at("node of '" + name + "'");
+  }
+
+  const TensorPlan* planned(const std::string& tensor) const {
+    const auto it = plan_.tensors.find(tensor);
+    return it != plan_.tensors.end() && it->second.quantized ? &it->second : nullptr;
+  }
+
+  /// Scale and zero point as initializers, one pair for each group of equal numbers.
+  std::pair<std::string, std::string> constants(const TensorPlan& t, const std::string& name) {
+    const std::string key = t.group.empty() ? name : t.group;
+    if (const auto it = pairs_.find(key); it != pairs_.end() && it->second.params == t.params && it->second.type == t.type)
+      return it->second.names;
+    const Pair pair{t.params, t.type, {fresh_(key + "_scale"), fresh_(key + "_zero_point")}};
+    graph_.initializers[pair.names.first] = Tensor::scalar(t.params.scale);
+    graph_.initializers[pair.names.second] = integer_scalar(t.type, t.params.zero_point);
+    pairs_[key] = pair;
+    return pair.names;
+  }
+
+  void add(const std::string& op, const std::string& output, std::vector<std::string> inputs, std::optional<int64_t> axis = std::nullopt) {
+    Node node{op, fresh_(output + "_" + op), "", std::move(inputs), {output}, {}, ""};
+    if (axis) node.attributes["axis"] = *axis;
+    added_.push_back(std::move(node));
+  }
+
+  void quantize_activation(const std::string& tensor, bool made_by_integer_node) {
+    const TensorPlan* t = planned(tensor);
+    if (t == nullptr) return;
+    const auto [scale, zero_point] = constants(*t, tensor);
+    std::string source = tensor;
+    std::string restored = fresh_(tensor + "_dequantized");
+    if (index_.is_output(tensor)) {
+      if (!made_by_integer_node) restored_[tensor] = {restored, false};
+      else {  // the output's name moves behind the DequantizeLinear
+        source = fresh_(tensor + "_float");
+        renamed_[tensor] = source;
+        restored = tensor;
+        restored_[tensor] = {tensor, true};
+      }
+    } else {
+      restored_[tensor] = {restored, made_by_integer_node};
+    }
+    const std::string quantized = fresh_(tensor + "_quantized");
+    add("QuantizeLinear", quantized, {source, scale, zero_point});
+    add("DequantizeLinear", restored, {quantized, scale, zero_point});
+  }
+
+  void rewire(size_t i) {
+    const bool integer = integer_[i];
+    if (integer) quantize_constants(i);
+    Node& node = graph_.nodes[i];
+    if (integer) {
+      for (const std::string& name : activation_inputs(graph_, node))
+        if (planned(name) == nullptr && op_row(node)->flow != Flow::clamp)
+          throw Error(ErrorKind::input, "the plan runs it on integers, but keeps its input '" + name + "' float").at(node.label());
+    }
+    for (std::string& name : node.inputs) {
+      const auto it = restored_.find(name);
+      if (it != restored_.end() && (integer || it->second.all_readers)) name = it->second.restored;
+    }
+    for (std::string& name : node.outputs)
+      if (const auto it = renamed_.find(name); it != renamed_.end()) name = it->second;
+  }
+
+  void quantize_constants(size_t i) {
+    const Node node = graph_.nodes[i];
+    const OpRow* row = op_row(node);
+    if (row->flow == Flow::weighted && graph_.constant(node.input(1)) != nullptr) {
+      quantize_weight(i);
+      return;
+    }
+    if (row->flow != Flow::mix && row->flow != Flow::join && row->flow != Flow::weighted) return;
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const Tensor* constant = graph_.constant(node.inputs[k]);
+      if (constant == nullptr || constant->type() != DType::f32) continue;
+      const std::vector<float> values = to_floats(*constant);
+      const auto [low, high] = std::minmax_element(values.begin(), values.end());
+      TensorPlan t;
+      t.type = plan_.scheme.activation;
+      t.params = choose_params({*low, *high}, t.type, plan_.scheme.symmetric);
+      const auto [scale, zero_point] = constants(t, node.inputs[k]);
+      const std::string restored = fresh_(node.inputs[k] + "_dequantized");
+      const std::string quantized = fresh_(node.inputs[k] + "_quantized");
+      graph_.initializers[quantized] = quantize(values, constant->shape(), t.params, t.type);
+      add("DequantizeLinear", restored, {quantized, scale, zero_point});
+      graph_.nodes[i].inputs[k] = restored;
+    }
+  }
+
+  void quantize_weight(size_t i) {
+    const Node node = graph_.nodes[i];
+    const std::string weight_name = node.inputs[1];
+    const Tensor weight = *graph_.constant(weight_name);
+    const WeightView view(weight, weight_channel_axis(node, weight), plan_.scheme.per_channel);
+    const int limit = plan_.scheme.weight_limit();
+    std::vector<float> scales;
+    try {
+      scales = channel_scales(weight.as<float>(), view.outer, view.channels, view.inner, limit);
+    } catch (Error& e) {
+      throw e.at("tensor '" + weight_name + "'").at(node.label());
+    }
+    const TensorPlan* input = planned(node.inputs[0]);
+    std::vector<float> bias;
+    if (const Tensor* b = graph_.constant(node.input(2)); b != nullptr) {
+      bias = to_floats(*b);
+      if (input != nullptr) make_room_for_bias(node, bias, input->params.scale, scales);
+    }
+    // The same weight may serve several nodes; with equal scales they share one int8 copy.
+    auto& made = weights_[weight_name];
+    auto same = std::find_if(made.begin(), made.end(), [&](const Weight& w) { return w.scales == scales; });
+    if (same == made.end()) {
+      made.push_back(write_weight(weight_name, weight, view, scales, limit));
+      same = made.end() - 1;
+    }
+    graph_.nodes[i].inputs[1] = same->restored;
+    if (!bias.empty() && input != nullptr) graph_.nodes[i].inputs[2] = write_bias(node, bias, input->params.scale, scales);
+  }
+
+  void make_room_for_bias(const Node& node, const std::vector<float>& bias, float input_scale, std::vector<float>& scales) {
+    constexpr double kLargest = 2147483000;
+    size_t raised = 0;
+    for (size_t c = 0; c < bias.size(); ++c) {
+      float& scale = scales[scales.size() == 1 ? 0 : c];
+      const double needed = std::abs(bias[c]) / (static_cast<double>(input_scale) * kLargest);
+      if (needed > scale) scale = std::nextafter(static_cast<float>(needed), 1.F), ++raised;
+    }
+    if (raised > 0)
+      log_.push_back({"insert_qdq", node.label(), "raised weight scales", std::to_string(raised) + " biases would overflow int32"});
+  }
+
+  struct Weight {
+    std::vector<float> scales;
+    std::string restored;
+  };
+
+  Weight write_weight(const std::string& name, const Tensor& weight, const WeightView& view, const std::vector<float>& scales, int limit) {
+    const std::string quantized = fresh_(name + "_quantized");
+    const std::string scale = fresh_(name + "_scale");
+    const std::string zero_point = fresh_(name + "_zero_point");
+    const bool per_channel = view.channels > 1 || plan_.scheme.per_channel;
+    const Shape channels = per_channel ? Shape{static_cast<int64_t>(scales.size())} : Shape{};
+    graph_.initializers[quantized] =
+        Tensor::of<int8_t>(weight.shape(), quantize_channels(weight.as<float>(), view.outer, view.channels, view.inner, scales, limit));
+    graph_.initializers[scale] = Tensor::of<float>(channels, scales);
+    graph_.initializers[zero_point] = Tensor(DType::i8, channels);
+    const std::string restored = fresh_(name + "_dequantized");
+    add("DequantizeLinear", restored, {quantized, scale, zero_point}, per_channel ? std::optional<int64_t>(view.axis) : std::nullopt);
+    return {scales, restored};
+  }
+
+  std::string write_bias(const Node& node, const std::vector<float>& bias, float input_scale, const std::vector<float>& weight_scales) {
+    std::vector<float> scales;
+    std::vector<int32_t> values;
+    for (size_t c = 0; c < bias.size(); ++c) {
+      const float scale = input_scale * weight_scales[weight_scales.size() == 1 ? 0 : c];
+      if (weight_scales.size() > 1 || c == 0) scales.push_back(scale);
+      constexpr double kLimit = 2147483647;
+      values.push_back(static_cast<int32_t>(std::clamp(std::nearbyint(static_cast<double>(bias[c]) / scale), -kLimit, kLimit)));
+    }
+    const bool per_channel = weight_scales.size() > 1 || plan_.scheme.per_channel;
+    const std::string base = node.inputs[2];
+    const std::string quantized = fresh_(base + "_quantized");
+    const std::string scale = fresh_(base + "_scale");
+    const std::string restored = fresh_(base + "_dequantized");
+    const Shape shape{static_cast<int64_t>(bias.size())};
+    graph_.initializers[quantized] = Tensor::of<int32_t>(shape, values);
+    graph_.initializers[scale] = Tensor::of<float>(per_channel ? Shape{static_cast<int64_t>(scales.size())} : Shape{}, scales);
+    add("DequantizeLinear", restored, {quantized, scale}, per_channel ? std::optional<int64_t>(0) : std::nullopt);
+    return restored;
+  }
+
+  struct Pair {
+    QParams params;
+    DType type = DType::u8;
+    std::pair<std::string, std::string> names;
+  };
+
+  Graph graph_;
+  const GraphIndex index_;
+  FreshNames fresh_;
+  const Plan& plan_;
+  Log& log_;
+  std::vector<bool> integer_;
+  std::vector<Node> added_;
+  std::map<std::string, Pair> pairs_;
+  std::map<std::string, Names> restored_;
+  std::map<std::string, std::string> renamed_;
+  std::map<std::string, std::vector<Weight>> weights_;
+};
+
+}  // namespace
+
+Graph insert_qdq(Graph graph, const Plan& plan, Log& log) { return Writer(std::move(graph), plan, log).run(); }
+
+}  // namespace pare
