@@ -29,6 +29,10 @@ void add_data_options(CLI::App& app, DataOptions& data, bool required);
 /// A bar on a terminal, a line every tenth in a log, nothing when quiet. Writes to standard error.
 Progress progress_printer(const Common& common);
 
+std::function<int()> declare_calibrate(CLI::App& app, const Common& common);
+std::function<int()> declare_demo(CLI::App& app, const Common& common);
+std::function<int()> declare_merge(CLI::App& app, const Common& common);
+std::function<int()> declare_inspect(CLI::App& app, const Common& common);
 std::function<int()> declare_quantize(CLI::App& app, const Common& common);
 std::function<int()> declare_verify(CLI::App& app, const Common& common);
 

@@ -14,7 +14,11 @@ using pare::cli::Command;
 
 constexpr std::array kCommands{
     Command{"quantize", "float ONNX + images -> verified INT8 ONNX", pare::cli::declare_quantize},
+    Command{"calibrate", "float ONNX + images -> statistics file", pare::cli::declare_calibrate},
+    Command{"merge", "statistics of parts -> statistics of the whole, to the bit", pare::cli::declare_merge},
     Command{"verify", "judge a model against its float original", pare::cli::declare_verify},
+    Command{"inspect", "what is in a model, and how its weights would fare in int8", pare::cli::declare_inspect},
+    Command{"demo", "the main job on scenes and a detector that pare carries", pare::cli::declare_demo},
 };
 
 extern "C" void on_interrupt(int /*signal*/) {

@@ -2,37 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "command.h"
 #include "tables.h"
 
 namespace pare::cli {
-namespace {
-
-void render(const QuantizeOptions& options, const QuantizeResult& result, const Common& common) {
-  if (options.dry_run) {
-    fmt::print("{}", result.plan_json);
-    return;
-  }
-  if (common.quiet) return;
-  if (common.verbose)
-    for (const Decision& d : result.decisions) fmt::print("{}: {} {}{}\n", d.stage, d.place, d.what, d.why.empty() ? "" : " (" + d.why + ")");
-  const size_t skipped = result.skipped.size();
-  for (const std::string& s : result.skipped) fmt::print("skipped {}\n", s);
-  if (skipped > 0)
-    fmt::print("{} of {} calibration files used\n", result.calibration_samples, result.calibration_samples + static_cast<int64_t>(skipped));
-  fmt::print("{} nodes on integers, {} in float; calibrated on {} samples; weights of {} bits for {}\n", result.integer_nodes, result.float_nodes,
-             result.calibration_samples, result.weight_bits, result.target_cpu);
-  constexpr size_t kShown = 5;
-  for (size_t i = 0; i < result.float_reasons.size() && (i < kShown || common.verbose); ++i)
-    fmt::print("  float: {} x {}\n", result.float_reasons[i].second, result.float_reasons[i].first);
-  if (result.verification) fmt::print("{}", table(*result.verification));
-  fmt::print("wrote {}\n", options.output);
-}
-
-}  // namespace
-
 std::function<int()> declare_quantize(CLI::App& app, const Common& common) {
   auto options = std::make_shared<QuantizeOptions>();
   QuantizeOptions& o = *options;
@@ -59,8 +32,8 @@ std::function<int()> declare_quantize(CLI::App& app, const Common& common) {
   return [options, &common] {
     options->progress = progress_printer(common);
     const QuantizeResult result = quantize(*options);
-    if (common.json && result.verification) fmt::print("{}", to_json(*result.verification));
-    else render(*options, result, common);
+    if (options->dry_run) fmt::print("{}", result.plan_json);
+    else print(result, options->output, common);
     return 0;
   };
 }

@@ -7,7 +7,9 @@
 namespace pare::cli {
 namespace {
 
-std::string bytes(int64_t n) { return n <= 0 ? "-" : n < 1'000'000 ? fmt::format("{:.1f} kB", n / 1e3) : fmt::format("{:.2f} MB", n / 1e6); }
+std::string bytes(int64_t n) {
+  return n <= 0 ? "-" : n < 1'000'000 ? fmt::format("{:.1f} kB", n / 1e3) : fmt::format("{:.2f} MB", n / 1e6);
+}
 
 std::string decibel(double db) { return std::isinf(db) ? (db > 0 ? "exact" : "-inf dB") : fmt::format("{:.1f} dB", db); }
 
@@ -23,29 +25,53 @@ std::string table(const VerifyReport& r) {
   text += fmt::format("  {}\n", "kernels integer/float");
   for (const ModelFigures& m : r.models) {
     text += fmt::format("{:<16} {:>9}", m.role, bytes(m.bytes));
-    if (map && m.map) text += fmt::format("  {:>6.4f} {:>15} {:>6.4f}", m.map->value, fmt::format("[{:.3f}, {:.3f}]", m.map->low, m.map->high), *m.map50);
-    else if (map) text += fmt::format("  {:>6} {:>15} {:>6}", "", "", "");
+    if (map && m.map)
+      text += fmt::format("  {:>6.4f} {:>15} {:>6.4f}", m.map->value, fmt::format("[{:.3f}, {:.3f}]", m.map->low, m.map->high),
+                          *m.map50);
+    else if (map)
+      text += fmt::format("  {:>6} {:>15} {:>6}", "", "", "");
     if (timed)
-      text += fmt::format("  {:>8.2f} {:>7.3f} {:>13}", m.p50_ms, m.ratio.value, fmt::format("[{:.2f}, {:.2f}]", m.ratio.low, m.ratio.high));
+      text += fmt::format("  {:>8.2f} {:>7.3f} {:>13}", m.p50_ms, m.ratio.value,
+                          fmt::format("[{:.2f}, {:.2f}]", m.ratio.low, m.ratio.high));
     text += fmt::format("  {:.0f} / {:.0f}{}\n", m.integer_kernels, m.float_kernels,
                         m.conversions > 0 ? fmt::format(", {:.0f} conversions", m.conversions) : "");
   }
   if (r.agreement)
-    text += fmt::format("agreement with float: F1 {:.4f} [{:.3f}, {:.3f}] of matched boxes\n", r.agreement->value, r.agreement->low, r.agreement->high);
+    text += fmt::format("agreement with float: F1 {:.4f} [{:.3f}, {:.3f}] of matched boxes\n", r.agreement->value,
+                        r.agreement->low, r.agreement->high);
   if (r.disagreement)
-    text += fmt::format("disagreement with float: {:.4f} [{:.4f}, {:.4f}] of the samples\n", r.disagreement->value, r.disagreement->low,
-                        r.disagreement->high);
+    text += fmt::format("disagreement with float: {:.4f} [{:.4f}, {:.4f}] of the samples\n", r.disagreement->value,
+                        r.disagreement->low, r.disagreement->high);
   for (const OutputFigures& o : r.outputs)
     text += fmt::format("output '{}': SQNR {}, largest error {:.4g}\n", o.name, decibel(o.sqnr_db), o.max_error);
   text += fmt::format("held-out values outside the calibrated ranges: {:.4f} %\n", 100 * r.share_outside);
   if (r.share_outside > 1e-3)
     for (const RangeFigures& w : r.ranges)
-      text += fmt::format("  {:.3f} %  '{}'  represented {:.4g} to {:.4g}, seen {:.4g} to {:.4g}\n", 100 * w.share_outside, w.tensor, w.low, w.high,
-                          w.seen_low, w.seen_high);
-  text += fmt::format("{} held-out samples, {} labelled; {}; {}, {} threads\n", r.samples, r.labelled, r.cpu, r.runtime, r.threads);
+      text += fmt::format("  {:.3f} %  '{}'  represented {:.4g} to {:.4g}, seen {:.4g} to {:.4g}\n", 100 * w.share_outside,
+                          w.tensor, w.low, w.high, w.seen_low, w.seen_high);
+  text +=
+      fmt::format("{} held-out samples, {} labelled; {}; {}, {} threads\n", r.samples, r.labelled, r.cpu, r.runtime, r.threads);
   for (const std::string& s : r.skipped) text += fmt::format("skipped {}\n", s);
   for (const std::string& w : r.warnings) text += fmt::format("warning: {}\n", w);
   return text;
+}
+
+void print(const QuantizeResult& result, const std::string& output, const Common& common) {
+  if (common.json) fmt::print("{}", to_json(result));
+  if (common.json || common.quiet) return;
+  if (common.verbose)
+    for (const Decision& d : result.decisions)
+      fmt::print("{}: {} {}{}\n", d.stage, d.place, d.what, d.why.empty() ? "" : " (" + d.why + ")");
+  const auto skipped = static_cast<int64_t>(result.skipped.size());
+  for (const std::string& s : result.skipped) fmt::print("skipped {}\n", s);
+  if (skipped > 0) fmt::print("{} of {} calibration files used\n", result.calibration_samples, result.calibration_samples + skipped);
+  fmt::print("{} nodes on integers, {} in float; calibrated on {} samples; weights of {} bits for {}\n", result.integer_nodes,
+             result.float_nodes, result.calibration_samples, result.weight_bits, result.target_cpu);
+  constexpr size_t kShown = 5;
+  for (size_t i = 0; i < result.float_reasons.size() && (i < kShown || common.verbose); ++i)
+    fmt::print("  float: {} x {}\n", result.float_reasons[i].second, result.float_reasons[i].first);
+  if (result.verification) fmt::print("{}", table(*result.verification));
+  fmt::print("wrote {}\n", output);
 }
 
 }  // namespace pare::cli

@@ -20,8 +20,10 @@ std::function<int()> declare_verify(CLI::App& app, const Common& common) {
   return [options, &common] {
     options->progress = progress_printer(common);
     const VerifyReport report = verify(*options);
-    if (common.json) fmt::print("{}", to_json(report));
-    else if (!common.quiet) fmt::print("{}", table(report));
+    if (common.json)
+      fmt::print("{}", to_json(report));
+    else if (!common.quiet)
+      fmt::print("{}", table(report));
     return 0;
   };
 }

@@ -39,7 +39,3 @@ function(pare_module name)
   target_link_libraries(pare_${name} PUBLIC pare_settings ${arg_LINKS} PRIVATE ${arg_PRIVATE})
   set_property(GLOBAL APPEND PROPERTY PARE_MODULES pare_${name})
 endfunction()
-
-# What users of the library get: the public headers.
-add_library(pare_public INTERFACE)
-target_include_directories(pare_public INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)

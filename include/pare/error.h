@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "pare/export.h"
+
 namespace pare {
 
 /// Why a command stopped. The value is the exit code of the program.
@@ -20,7 +22,7 @@ enum class ErrorKind {
 /// `place: message; fix`.
 ///
 ///   throw Error(ErrorKind::input, "scale is 0, allowed is > 0").at("tensor 'w'").fix("run 'pare doctor'");
-class Error : public std::exception {
+class PARE_API Error : public std::exception {
  public:
   Error(ErrorKind kind, std::string message);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pare/data_options.h"
+#include "pare/export.h"
 #include "pare/progress.h"
 
 namespace pare {
@@ -20,13 +21,13 @@ struct ModelFigures {
   std::string role;  ///< "float", "float, prepared", "int8"
   std::string file;  ///< empty for one that exists in memory only
   int64_t bytes = 0;
-  std::optional<Figure> map;      ///< COCO mAP; nullopt without labels or head
-  std::optional<double> map50;    ///< at IoU .5
+  std::optional<Figure> map;    ///< COCO mAP; nullopt without labels or head
+  std::optional<double> map50;  ///< at IoU .5
   double p50_ms = 0, p90_ms = 0, min_ms = 0;
-  Figure ratio{1, 1, 1};          ///< latency / that of the first model in the same rounds; below 1 is faster
-  double integer_kernels = 0;     ///< convolutions and matrix products run on integers
-  double float_kernels = 0;       ///< the same on floats
-  double conversions = 0;         ///< Q and DQ kernels run
+  Figure ratio{1, 1, 1};       ///< latency / that of the first model in the same rounds; below 1 is faster
+  double integer_kernels = 0;  ///< convolutions and matrix products run on integers
+  double float_kernels = 0;    ///< the same on floats
+  double conversions = 0;      ///< Q and DQ kernels run
   std::string provider;
 };
 
@@ -49,10 +50,10 @@ struct VerifyReport {
   std::string task;  ///< detect, classify or none
   std::string head;  ///< layout of the detection head
   int64_t samples = 0;
-  int64_t labelled = 0;              ///< samples with a label file
-  std::vector<std::string> skipped;  ///< "file: reason"
-  std::vector<ModelFigures> models;  ///< float, float prepared, test
-  std::optional<Figure> agreement;   ///< detect: F1 of boxes with the float model's
+  int64_t labelled = 0;                ///< samples with a label file
+  std::vector<std::string> skipped;    ///< "file: reason"
+  std::vector<ModelFigures> models;    ///< float, float prepared, test
+  std::optional<Figure> agreement;     ///< detect: F1 of boxes with the float model's
   std::optional<Figure> disagreement;  ///< classify: share of samples whose arg-max differs
   std::vector<OutputFigures> outputs;
   double share_outside = 0;          ///< over all tensors
@@ -63,21 +64,21 @@ struct VerifyReport {
 };
 
 struct VerifyOptions {
-  std::string reference;        ///< float model
-  std::string test;             ///< the model to judge
+  std::string reference;  ///< float model
+  std::string test;       ///< the model to judge
   DataOptions data;
-  std::string task = "auto";    ///< auto, detect, classify, none
-  int threads = 0;              ///< 0 = all processors
-  uint64_t seed = 0;            ///< of bootstrap intervals
-  int latency_rounds = 8;       ///< 0 = no latency
+  std::string task = "auto";  ///< auto, detect, classify, none
+  int threads = 0;            ///< 0 = all processors
+  uint64_t seed = 0;          ///< of bootstrap intervals
+  int latency_rounds = 8;     ///< 0 = no latency
   Progress progress;
 };
 
-/// Judges a model against its float original on images that calibration did not see. Errors: see Error; input where a file cannot be
-/// used, usage where the preprocessing is neither given nor in the model.
-VerifyReport verify(const VerifyOptions& options);
+/// Judges a model against its float original on images that calibration did not see. Errors: see Error; input where a file cannot
+/// be used, usage where the preprocessing is neither given nor in the model.
+PARE_API VerifyReport verify(const VerifyOptions& options);
 
 /// The report as JSON, as the program's --json prints it.
-std::string to_json(const VerifyReport& report);
+PARE_API std::string to_json(const VerifyReport& report);
 
 }  // namespace pare

@@ -11,7 +11,9 @@ namespace {
 void require_same(const StatisticsKey& found, const StatisticsKey& wanted, const std::string& file) {
   const auto check = [&](const std::string& what, const std::string& a, const std::string& b) {
     if (a != b)
-      throw Error(ErrorKind::input, "was made for another " + what + ": '" + a + "', this run has '" + b + "'").at(file).fix("calibrate again");
+      throw Error(ErrorKind::input, "was made for another " + what + ": '" + a + "', this run has '" + b + "'")
+          .at(file)
+          .fix("calibrate again");
   };
   check("model", found.model, wanted.model);
   check("input shape", found.inputs, wanted.inputs);
@@ -20,8 +22,8 @@ void require_same(const StatisticsKey& found, const StatisticsKey& wanted, const
 
 }  // namespace
 
-Calibration calibrate_or_load(const Prepared& model, const Region& region, SampleSource& samples, const std::string& file, int threads,
-                              const Progress& progress) {
+Calibration calibrate_or_load(const Prepared& model, const Region& region, SampleSource& samples, const std::string& file,
+                              int threads, const Progress& progress) {
   const StatisticsKey key{digest(model.graph), model.input.text, model.input.preprocess_text(), this_cpu().name};
   Calibration calibration;
   if (!file.empty()) {

@@ -17,7 +17,7 @@ struct Calibration {
 
 /// Measures what the region needs over the samples, or reads it from `file` where that is not empty.
 /// Errors: input where the file was made of another model, shape or preprocessing, naming the difference.
-Calibration calibrate_or_load(const Prepared& model, const Region& region, SampleSource& samples, const std::string& file, int threads,
-                              const Progress& progress);
+Calibration calibrate_or_load(const Prepared& model, const Region& region, SampleSource& samples, const std::string& file,
+                              int threads, const Progress& progress);
 
 }  // namespace pare

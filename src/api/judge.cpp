@@ -83,7 +83,10 @@ class Judge {
   void find_task() {
     const bool images = input_.preprocess.has_value();
     if (images) head_ = find_head(models_.original, input_);
-    report_.task = options_.task != "auto" ? options_.task : head_ ? "detect" : looks_like_classifier(models_.original) ? "classify" : "none";
+    report_.task = options_.task != "auto"                   ? options_.task
+                   : head_                                   ? "detect"
+                   : looks_like_classifier(models_.original) ? "classify"
+                                                             : "none";
     if (report_.task == "detect" && !head_)
       throw Error(ErrorKind::unsupported, "no output of the model has a layout that is known for detectors")
           .at("--task detect")
@@ -159,7 +162,8 @@ class Judge {
         score(report_.models[2], truths, test_run);
       }
     }
-    if (report_.task == "classify") report_.disagreement = figure(classes.disagreement().value(), classes.disagreement().interval());
+    if (report_.task == "classify")
+      report_.disagreement = figure(classes.disagreement().value(), classes.disagreement().interval());
     report_.share_outside = ranges.share_outside();
     for (const HeldOutRange& r : ranges.worst(10))
       report_.ranges.push_back({r.tensor, r.share_outside, r.low, r.high, r.seen_low, r.seen_high});
@@ -239,10 +243,12 @@ class Judge {
       report_.warnings.push_back(std::to_string(report_.samples) + " held-out samples: too few to judge, see the intervals");
     constexpr double kOutsideLimit = 1e-3;
     if (report_.share_outside > kOutsideLimit)
-      report_.warnings.push_back("more than .1 % of the held-out values lie outside the calibrated ranges: are the calibration images "
-                                 "like these?");
+      report_.warnings.push_back(
+          "more than .1 % of the held-out values lie outside the calibrated ranges: are the calibration images "
+          "like these?");
     const ModelFigures& test = report_.models[2];
-    if (options_.latency_rounds > 0 && test.ratio.low > 1) report_.warnings.push_back("the test model is SLOWER than the float model");
+    if (options_.latency_rounds > 0 && test.ratio.low > 1)
+      report_.warnings.push_back("the test model is SLOWER than the float model");
     if (test.integer_kernels == 0) report_.warnings.push_back("the runtime runs no integer kernel in the test model");
   }
 

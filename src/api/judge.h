@@ -22,7 +22,8 @@ struct JudgeOptions {
   Progress progress;
 };
 
-/// Runs all three models over the held-out samples and compares: task metric, agreement, outputs, ranges, kernels, latency, bytes.
+/// Runs all three models over the held-out samples and compares: task metric, agreement, outputs, ranges, kernels, latency,
+/// bytes.
 VerifyReport judge(const Judged& models, const NetworkInput& input, SampleSource& held_out, const JudgeOptions& options);
 
 }  // namespace pare

@@ -43,9 +43,9 @@ ImageInput image_input(const Graph& graph) {
   };
   if (graph.inputs.size() != 1) throw refuse("the model has " + std::to_string(graph.inputs.size()) + " inputs, images feed one");
   const Value& input = graph.inputs.front();
-  if (input.type != DType::f32)
-    throw refuse("input '" + input.name + "' is " + dtype_name(input.type) + ", images are float");
-  if (!input.dims || input.dims->size() != 4) throw refuse("input '" + input.name + "' is " + dims_text(input) + ", an image is 1x3xHxW");
+  if (input.type != DType::f32) throw refuse("input '" + input.name + "' is " + dtype_name(input.type) + ", images are float");
+  if (!input.dims || input.dims->size() != 4)
+    throw refuse("input '" + input.name + "' is " + dims_text(input) + ", an image is 1x3xHxW");
   if ((*input.dims)[1].size == 3) return {Preprocess::Layout::nchw, 2};
   if ((*input.dims)[3].size == 3) return {Preprocess::Layout::nhwc, 1};
   throw refuse("input '" + input.name + "' is " + dims_text(input) + ", no axis holds 3 channels");
@@ -84,8 +84,8 @@ NetworkInput settle_input(Graph& graph, const DataOptions& options) {
   }
   if (options.preprocess.empty() || input.preprocess->layout == Preprocess::Layout::nchw) input.preprocess->layout = image.layout;
   if (input.preprocess->layout != image.layout)
-    throw Error(ErrorKind::usage, "the preprocessing makes NHWC, input '" + graph.inputs.front().name + "' is " +
-                                      dims_text(graph.inputs.front()))
+    throw Error(ErrorKind::usage,
+                "the preprocessing makes NHWC, input '" + graph.inputs.front().name + "' is " + dims_text(graph.inputs.front()))
         .at("--preprocess");
   input.text = graph.inputs.front().name + ":" + dims_text(graph.inputs.front());
   return input;

@@ -23,8 +23,9 @@ struct NetworkInput {
   [[nodiscard]] std::string preprocess_text() const { return preprocess ? to_json(*preprocess) : ""; }
 };
 
-/// Fixes the size of the graph's image input (to --shape, else to its own, else to the metadata's imgsz) and finds its preprocessing
-/// (option, else metadata). Errors: usage for a missing --preprocess or a --shape that is none; unsupported for a free size without
+/// Fixes the size of the graph's image input (to --shape, else to its own, else to the metadata's imgsz) and finds its
+/// preprocessing (option, else metadata). Errors: usage for a missing --preprocess or a --shape that is none; unsupported for a
+/// free size without
 /// --shape, another layout, rank or type than an image's.
 NetworkInput settle_input(Graph& graph, const DataOptions& options);
 

@@ -6,7 +6,6 @@
 #include "api/calibration.h"
 #include "api/judge.h"
 #include "api/prepare.h"
-#include "api/report.h"
 #include "base/file.h"
 #include "base/parallel.h"
 #include "ir/save.h"
@@ -51,7 +50,8 @@ void count_nodes(const Graph& graph, const Plan& plan, QuantizeResult& result) {
     if (!n.integer) ++reasons[node.op_type + ": " + n.reason];
   }
   result.float_reasons.assign(reasons.begin(), reasons.end());
-  std::stable_sort(result.float_reasons.begin(), result.float_reasons.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::stable_sort(result.float_reasons.begin(), result.float_reasons.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
 }
 
 }  // namespace
@@ -73,7 +73,8 @@ QuantizeResult quantize(const QuantizeOptions& options) {
     plan = plan_from_json(read_file(options.plan), options.plan);
   } else {
     Region region = integer_region(model.graph, {options.exclude.begin(), options.exclude.end()});
-    const Calibration calibration = calibrate_or_load(model, region, *sources.calibration, options.statistics, threads, options.progress);
+    const Calibration calibration =
+        calibrate_or_load(model, region, *sources.calibration, options.statistics, threads, options.progress);
     result.calibration_samples = static_cast<int64_t>(calibration.statistics.samples);
     result.skipped = calibration.skipped;
     const PlanMaker make = [&](const Region& r) { return make_plan(model.graph, r, calibration.statistics.tensors, scheme); };
@@ -81,7 +82,8 @@ QuantizeResult quantize(const QuantizeOptions& options) {
     plan = make(region);
   }
   result.plan_json = to_json(plan);
-  for (const Node& node : model.graph.nodes) plan.nodes.try_emplace(node.outputs.front(), NodePlan{node.op_type, false, "not in the plan"});
+  for (const Node& node : model.graph.nodes)
+    plan.nodes.try_emplace(node.outputs.front(), NodePlan{node.op_type, false, "not in the plan"});
   count_nodes(model.graph, plan, result);
 
   Graph quantized = insert_qdq(model.graph, plan, model.log);
@@ -90,9 +92,11 @@ QuantizeResult quantize(const QuantizeOptions& options) {
   if (options.dry_run) return result;
 
   if (options.verify && sources.held_out) {
-    const Judged judged{model.original, model.graph, quantized, options.model, options.output, static_cast<int64_t>(serialize(quantized).size())};
-    result.verification = judge(judged, model.input, *sources.held_out,
-                                {.task = options.task, .threads = threads, .seed = options.seed, .latency_rounds = 8, .progress = options.progress});
+    const Judged judged{model.original, model.graph,    quantized,
+                        options.model,  options.output, static_cast<int64_t>(serialize(quantized).size())};
+    result.verification = judge(
+        judged, model.input, *sources.held_out,
+        {.task = options.task, .threads = threads, .seed = options.seed, .latency_rounds = 8, .progress = options.progress});
   }
   save_model(quantized, options.output);
   write_file(options.report.empty() ? options.output + ".report.json" : options.report, to_json(result));

@@ -1,4 +1,4 @@
-#include "api/report.h"
+#include "pare/quantize.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -15,8 +15,10 @@ ordered_json json_of(const Figure& f) { return {{"value", number(f.value)}, {"lo
 template <typename T>
 void put(ordered_json& j, const char* key, const std::optional<T>& value) {
   if (!value) return;
-  if constexpr (std::is_same_v<T, Figure>) j[key] = json_of(*value);
-  else j[key] = *value;
+  if constexpr (std::is_same_v<T, Figure>)
+    j[key] = json_of(*value);
+  else
+    j[key] = *value;
 }
 
 ordered_json json_of(const ModelFigures& m) {
@@ -24,7 +26,8 @@ ordered_json json_of(const ModelFigures& m) {
   put(j, "map", m.map);
   put(j, "map50", m.map50);
   j["latency"] = {{"p50_ms", m.p50_ms}, {"p90_ms", m.p90_ms}, {"min_ms", m.min_ms}, {"ratio", json_of(m.ratio)}};
-  j["kernels"] = {{"integer", m.integer_kernels}, {"float", m.float_kernels}, {"conversions", m.conversions}, {"provider", m.provider}};
+  j["kernels"] = {
+      {"integer", m.integer_kernels}, {"float", m.float_kernels}, {"conversions", m.conversions}, {"provider", m.provider}};
   return j;
 }
 
@@ -38,7 +41,9 @@ ordered_json json_of(const VerifyReport& r) {
   j["share_outside"] = r.share_outside;
   j["worst_ranges"] = ordered_json::array();
   for (const RangeFigures& w : r.ranges)
-    j["worst_ranges"].push_back({{"tensor", w.tensor}, {"share_outside", w.share_outside}, {"represented", {number(w.low), number(w.high)}},
+    j["worst_ranges"].push_back({{"tensor", w.tensor},
+                                 {"share_outside", w.share_outside},
+                                 {"represented", {number(w.low), number(w.high)}},
                                  {"seen", {number(w.seen_low), number(w.seen_high)}}});
   j["warnings"] = r.warnings;
   j["cpu"] = r.cpu;

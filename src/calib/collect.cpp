@@ -12,7 +12,8 @@ namespace {
 void measure(TensorStatistics& statistics, std::span<const float> values, const std::string& tensor, const std::string& sample) {
   const Extremes found = extremes(values);
   if (found.not_finite > 0)
-    throw Error(ErrorKind::input, "holds " + std::to_string(found.not_finite) + " NaN or infinite values for sample '" + sample + "'")
+    throw Error(ErrorKind::input,
+                "holds " + std::to_string(found.not_finite) + " NaN or infinite values for sample '" + sample + "'")
         .at("tensor '" + tensor + "'")
         .fix("remove the sample from --data, or mend the model");
   if (!found.any) return;
@@ -78,7 +79,8 @@ std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::s
     if (sample) {
       for (const auto& [name, tensor] : sample->inputs) {
         const std::string& input = name.empty() ? graph.inputs.front().name : name;
-        if (tensors.contains(input) && tensor.type() == DType::f32) measure(result[input], tensor.as<float>(), input, sample->name);
+        if (tensors.contains(input) && tensor.type() == DType::f32)
+          measure(result[input], tensor.as<float>(), input, sample->name);
       }
       for (Chunk& chunk : chunks) {
         const bool first = &chunk == &chunks.front();

@@ -20,8 +20,8 @@ struct CollectOptions {
 /// `graph` with inner tensors as further outputs, in the order of `tensors`.
 Graph with_taps(Graph graph, const std::vector<std::string>& tensors);
 
-/// Runs the float network once over all samples and measures these tensors (graph inputs included). Memory: the histograms and one
-/// sample's tensors. Errors: input, naming tensor and sample, for a NaN or infinite value.
+/// Runs the float network once over all samples and measures these tensors (graph inputs included). Memory: the histograms and
+/// one sample's tensors. Errors: input, naming tensor and sample, for a NaN or infinite value.
 std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::set<std::string>& tensors, SampleSource& samples,
                                                 const CollectOptions& options);
 

@@ -73,8 +73,13 @@ void save_statistics(const Statistics& statistics, const std::string& path) {
                      {"samples", t.samples}};
   }
   const StatisticsKey& key = statistics.key;
-  const json file = {{"pare_statistics", kFormat}, {"model", key.model},           {"inputs", key.inputs},  {"preprocess", key.preprocess},
-                     {"cpu", key.cpu},             {"samples", statistics.samples}, {"tensors", tensors}};
+  const json file = {{"pare_statistics", kFormat},
+                     {"model", key.model},
+                     {"inputs", key.inputs},
+                     {"preprocess", key.preprocess},
+                     {"cpu", key.cpu},
+                     {"samples", statistics.samples},
+                     {"tensors", tensors}};
   const std::vector<uint8_t> bytes = json::to_cbor(file);
   write_file(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }

@@ -36,8 +36,8 @@ struct Statistics {
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };
 
-/// The statistics of both parts' samples. Errors: input, where the parts were taken of other models, shapes, preprocessings or tensors.
-/// Parts from CPUs of different instruction sets merge; the key then says "mixed".
+/// The statistics of both parts' samples. Errors: input, where the parts were taken of other models, shapes, preprocessings or
+/// tensors. Parts from CPUs of different instruction sets merge; the key then says "mixed".
 Statistics merge(Statistics a, const Statistics& b);
 
 /// A statistics file (CBOR); equal statistics make equal bytes.

@@ -23,7 +23,8 @@ void remove_unused(Graph& graph) {
   std::set<size_t> dead;
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
-    if (std::none_of(node.outputs.begin(), node.outputs.end(), [&](const auto& name) { return needed.contains(name); })) {
+    if (std::none_of(node.outputs.begin(), node.outputs.end(),
+                     [&](const auto& name) { return !name.empty() && needed.contains(name); })) {
       dead.insert(i);
       continue;
     }
@@ -70,14 +71,17 @@ void sort_nodes(Graph& graph) {
   graph.nodes = std::move(sorted);
 }
 
-FreshNames::FreshNames(const Graph& graph) {
+FreshNames::FreshNames(const Graph& graph) { take(graph); }
+
+void FreshNames::take(const Graph& graph) {
   for (const Value& v : graph.inputs) taken_.insert(v.name);
   for (const Value& v : graph.outputs) taken_.insert(v.name);
   for (const auto& [name, tensor] : graph.initializers) taken_.insert(name);
   for (const Node& node : graph.nodes) {
     taken_.insert(node.name);
     taken_.insert(node.outputs.begin(), node.outputs.end());
-    for (const std::string& name : captured_names(node)) taken_.insert(name);
+    for (const auto& [key, attribute] : node.attributes)  // no name may shadow one of a subgraph
+      if (const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&attribute)) take(**inner);
   }
 }
 

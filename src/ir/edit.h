@@ -20,13 +20,15 @@ void remove_unused(Graph& graph);
 /// Puts the nodes into topological order, keeping the present order where it is free. Errors: input, on a cycle.
 void sort_nodes(Graph& graph);
 
-/// Gives names that the graph does not use yet: `base`, else `base_1`, `base_2`, ...
+/// Gives names that neither the graph nor its subgraphs use yet: `base`, else `base_1`, `base_2`, ...
 class FreshNames {
  public:
   explicit FreshNames(const Graph& graph);
   std::string operator()(const std::string& base);
 
  private:
+  void take(const Graph& graph);
+
   std::set<std::string> taken_;
 };
 

@@ -83,6 +83,7 @@ struct Graph {
   std::map<std::string, int64_t> opsets;  ///< domain ("" is ai.onnx) -> version
   std::vector<std::pair<std::string, std::string>> metadata;
   std::string producer, producer_version, domain, doc;
+  std::string model_doc;  ///< `doc` is that of the graph
   int64_t model_version = 0;
   std::string functions;  ///< serialized ModelProto that holds what has no field above (local functions)
 

@@ -3,10 +3,13 @@
 #include <onnx/checker.h>
 #include <onnx/defs/schema.h>
 
+#include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 
 #include "base/file.h"
+#include "ir/one_line.h"
 #include "ir/proto.h"
 #include "ir/shapes.h"
 
@@ -15,17 +18,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void read_external(proto::TensorProto& tensor, const fs::path& folder) {
+constexpr uint64_t kLargestModel = uint64_t{1} << 31;  // bytes of one ONNX file, protobuf's limit
+
+uint64_t byte_count(const std::string& text, const std::string& place) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw Error(ErrorKind::input, "its external data has the offset or length '" + text + "'").at(place);
+  return value;
+}
+
+/// `total` counts the bytes read so far.
+void read_external(proto::TensorProto& tensor, const fs::path& folder, uint64_t& total) {
   if (tensor.data_location() != proto::TensorProto::EXTERNAL) return;
+  const std::string place = "tensor '" + tensor.name() + "'";
   std::string location;
   uint64_t offset = 0;
   std::optional<uint64_t> length;
   for (const auto& entry : tensor.external_data()) {
     if (entry.key() == "location") location = entry.value();
-    if (entry.key() == "offset") offset = std::stoull(entry.value());
-    if (entry.key() == "length") length = std::stoull(entry.value());
+    if (entry.key() == "offset") offset = byte_count(entry.value(), place);
+    if (entry.key() == "length") length = byte_count(entry.value(), place);
   }
-  const std::string place = "tensor '" + tensor.name() + "'";
   const fs::path relative = fs::path(location).lexically_normal();
   if (relative.empty() || relative.is_absolute() || *relative.begin() == "..")
     throw Error(ErrorKind::input, "its external data '" + location + "' lies outside the model's folder").at(place);
@@ -34,12 +48,16 @@ void read_external(proto::TensorProto& tensor, const fs::path& folder) {
   const uint64_t found = fs::file_size(path, error);
   if (error) throw Error(ErrorKind::input, "its external data file '" + path.string() + "' is missing").at(place);
   const Shape shape(tensor.dims().begin(), tensor.dims().end());
-  const uint64_t wanted =
-      length.value_or(static_cast<uint64_t>(element_count(shape)) * dtype_size(static_cast<DType>(tensor.data_type())));
-  if (offset + wanted > found)
-    throw Error(ErrorKind::input, "its external data file '" + path.string() + "' has " + std::to_string(found) + " bytes, needs " +
-                                      std::to_string(offset + wanted))
+  const size_t size = dtype_size(static_cast<DType>(tensor.data_type()));
+  if (size == 0 && !length) length = found - std::min(offset, found);
+  const uint64_t wanted = length.value_or(static_cast<uint64_t>(element_count(shape)) * size);
+  if (offset > found || wanted > found - offset)
+    throw Error(ErrorKind::input, "its external data file '" + path.string() + "' has " + std::to_string(found) +
+                                      " bytes, needs " + std::to_string(wanted) + " from byte " + std::to_string(offset))
         .at(place);
+  total += wanted;
+  if (total > kLargestModel)
+    throw Error(ErrorKind::unsupported, "the model's tensors exceed the 2 GB of one ONNX file").at(place);
   std::ifstream file(path, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(offset));
   std::string bytes(wanted, '\0');
@@ -48,6 +66,17 @@ void read_external(proto::TensorProto& tensor, const fs::path& folder) {
   tensor.set_raw_data(std::move(bytes));
   tensor.clear_external_data();
   tensor.clear_data_location();
+}
+
+/// Initializers and tensors in attributes, subgraphs included.
+void read_external(proto::GraphProto& graph, const fs::path& folder, uint64_t& total) {
+  for (auto& tensor : *graph.mutable_initializer()) read_external(tensor, folder, total);
+  for (auto& node : *graph.mutable_node()) {
+    for (auto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_t()) read_external(*attribute.mutable_t(), folder, total);
+      if (attribute.has_g()) read_external(*attribute.mutable_g(), folder, total);
+    }
+  }
 }
 
 proto::ModelProto parse(const std::string& bytes) {
@@ -63,14 +92,18 @@ proto::ModelProto parse(const std::string& bytes) {
 }
 
 /// The checker accepts nodes of unknown domains and old runtimes choke on missing imports, so both are looked at here.
-void check_domains(const proto::ModelProto& model) {
-  std::map<std::string, int64_t> imports;
-  for (const auto& o : model.opset_import()) imports[o.domain() == "ai.onnx" ? "" : o.domain()] = o.version();
+void check_domains(const proto::GraphProto& graph, const std::map<std::string, int64_t>& imports) {
+  if (graph.sparse_initializer_size() > 0)
+    throw Error(ErrorKind::unsupported, "sparse initializers are not read")
+        .at("tensor '" + graph.sparse_initializer(0).values().name() + "'");
   const auto& known = proto::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
-  for (const auto& node : model.graph().node()) {
+  for (const auto& node : graph.node()) {
+    for (const auto& attribute : node.attribute())
+      if (attribute.has_g()) check_domains(attribute.g(), imports);
     const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
     const auto import = imports.find(domain);
-    const std::string place = "node '" + node.name() + "' (" + node.op_type() + ")";
+    const std::string& shown = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
+    const std::string place = "node '" + shown + "' (" + node.op_type() + ")";
     if (import == imports.end())
       throw Error(ErrorKind::input, "the model imports no opset for its domain '" + domain + "'").at(place);
     const auto range = known.find(domain);
@@ -81,20 +114,17 @@ void check_domains(const proto::ModelProto& model) {
   }
 }
 
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (c == '\n') c = ' ';
-  return text;
-}
-
 }  // namespace
 
 Graph load_model(const std::string& path) {
   try {
     proto::ModelProto model = parse(read_file(path));
     const fs::path folder = fs::path(path).parent_path();
-    for (auto& tensor : *model.mutable_graph()->mutable_initializer()) read_external(tensor, folder);
-    check_domains(model);
+    uint64_t total = 0;
+    read_external(*model.mutable_graph(), folder, total);
+    std::map<std::string, int64_t> imports;
+    for (const auto& o : model.opset_import()) imports[o.domain() == "ai.onnx" ? "" : o.domain()] = o.version();
+    check_domains(model.graph(), imports);
     try {
       proto::checker::check_model(model);
     } catch (const std::exception& e) {

@@ -88,7 +88,8 @@ int64_t multiply_adds(const Graph& graph, const Node& node) {
   const int64_t filter = element_count(w) / std::max<int64_t>(w[0], 1);
   if (node.is("ConvTranspose")) return input->elements() * filter;
   if (node.is("Conv")) return output->elements() * filter;
-  const int64_t inner = node.is("Gemm") ? w[node.attribute<int64_t>("transB", 0) != 0 ? 1 : 0] : w[w.size() > 1 ? w.size() - 2 : 0];
+  const int64_t inner =
+      node.is("Gemm") ? w[node.attribute<int64_t>("transB", 0) != 0 ? 1 : 0] : w[w.size() > 1 ? w.size() - 2 : 0];
   return output->elements() * inner;
 }
 

@@ -24,8 +24,8 @@ struct OpRow {
   Flow flow;
   int weight_input = -1;
   int bias_input = -1;
-  /// Kernel that ONNX Runtime's CPU provider runs in place of DQ -> op -> Q, since 1.15; "" = none: the operator runs in float. For
-  /// `move` and `clamp` it is the operator's own name: integers pass through it, or the Q absorbs it.
+  /// Kernel that ONNX Runtime's CPU provider runs in place of DQ -> op -> Q, since 1.15; "" = none: the operator runs in float.
+  /// For `move` and `clamp` it is the operator's own name: integers pass through it, or the Q absorbs it.
   std::string_view ort_integer_kernel = "";
   /// For `curve`: the function.
   double (*curve)(double) = nullptr;

@@ -68,7 +68,7 @@ Value value_from(const proto::ValueInfoProto& v) {
   if (tensor.has_shape()) {
     value.dims.emplace();
     for (const auto& d : tensor.shape().dim())
-      value.dims->push_back(d.has_dim_value() ? Dim{d.dim_value(), ""} : Dim{std::nullopt, d.dim_param()});
+      value.dims->push_back(d.has_dim_value() && d.dim_value() >= 0 ? Dim{d.dim_value(), ""} : Dim{std::nullopt, d.dim_param()});
   }
   return value;
 }
@@ -124,8 +124,10 @@ void write_value(const Value& value, proto::ValueInfoProto& v) {
   auto* shape = tensor->mutable_shape();
   for (const Dim& d : *value.dims) {
     auto* dim = shape->add_dim();
-    if (d.size) dim->set_dim_value(*d.size);
-    else if (!d.symbol.empty()) dim->set_dim_param(d.symbol);
+    if (d.size)
+      dim->set_dim_value(*d.size);
+    else if (!d.symbol.empty())
+      dim->set_dim_param(d.symbol);
   }
 }
 
@@ -159,11 +161,13 @@ struct AttributeWriter {
 
 void write_graph(const Graph& graph, const ToProtoOptions& options, proto::GraphProto& to) {
   to.set_name(graph.name);
+  if (!graph.doc.empty()) to.set_doc_string(graph.doc);
   for (const Value& v : graph.inputs) write_value(v, *to.add_input());
   for (const Value& v : graph.outputs) write_value(v, *to.add_output());
   for (const auto& [name, v] : graph.values) write_value(v, *to.add_value_info());
   for (const auto& [name, tensor] : graph.initializers) {
-    const bool strip = options.max_float_elements >= 0 && tensor.type() == DType::f32 && tensor.count() > options.max_float_elements;
+    const bool strip =
+        options.max_float_elements >= 0 && tensor.type() == DType::f32 && tensor.count() > options.max_float_elements;
     if (!strip) *to.add_initializer() = to_proto(name, tensor);
     if (strip || options.initializers_as_inputs) write_value(*graph.value(name), *to.add_input());
   }
@@ -209,6 +213,7 @@ Graph from_proto(const proto::ModelProto& model) {
   graph.producer_version = model.producer_version();
   graph.domain = model.domain();
   graph.model_version = model.model_version();
+  graph.model_doc = model.doc_string();
   if (model.functions_size() > 0) {
     proto::ModelProto functions;
     *functions.mutable_functions() = model.functions();
@@ -235,8 +240,10 @@ proto::ModelProto to_proto(const Graph& graph, const ToProtoOptions& options) {
   model.set_producer_version(graph.producer_version);
   if (!graph.domain.empty()) model.set_domain(graph.domain);
   if (graph.model_version != 0) model.set_model_version(graph.model_version);
-  if (!graph.doc.empty()) model.mutable_graph()->set_doc_string(graph.doc);
-  write_graph(graph, options, *model.mutable_graph());
+  if (!graph.model_doc.empty()) model.set_doc_string(graph.model_doc);
+  ToProtoOptions adapted = options;
+  adapted.initializers_as_inputs |= graph.ir_version < 4;  // IR 3 lists every initializer among the inputs
+  write_graph(graph, adapted, *model.mutable_graph());
   return model;
 }
 

@@ -2,6 +2,7 @@
 
 #include <onnx/shape_inference/implementation.h>
 
+#include "ir/one_line.h"
 #include "ir/proto.h"
 
 namespace pare {
@@ -14,7 +15,7 @@ void infer_shapes(Graph& graph) {
     const proto::ShapeInferenceOptions options{/*check_type=*/true, /*strict_mode=*/0, /*data_prop=*/true};
     proto::shape_inference::InferShapes(model, proto::OpSchemaRegistry::Instance(), options);
   } catch (const std::exception& e) {
-    throw Error(ErrorKind::input, std::string("shape inference finds a contradiction: ") + e.what());
+    throw Error(ErrorKind::input, "shape inference finds a contradiction: " + one_line(e.what()));
   }
   model.mutable_graph()->clear_initializer();
   model.mutable_graph()->clear_node();

@@ -4,8 +4,10 @@
 
 namespace pare {
 
-/// Sum of floats that does not depend on their order: fixed point with 2^-60 as its unit in 128 bits. Each value is first clamped to
-/// +-2^60 and cut (towards zero) to that unit, which loses nothing that matters to INT8; NaN counts as nothing; 2^6 values of the largest size, or 2^66 of size 1, fit.
+/// Sum of floats that does not depend on their order: fixed point with 2^-60 as its unit in 128 bits. Each value is first clamped
+/// to
+/// +-2^60 and cut (towards zero) to that unit, which loses nothing that matters to INT8; NaN counts as nothing; 2^6 values of the
+/// largest size, or 2^66 of size 1, fit.
 class ExactSum {
  public:
   void add(float value);

@@ -47,7 +47,8 @@ PARE_CLONES void indices(const float* values, size_t count, float inverse_width,
   }
 }
 
-/// Smallest exponent whose bins hold every value of this magnitude: |x| < kHalf * 2^e, from |x| < 2^(ilogb(x) + 1) and kHalf = 2^12.
+/// Smallest exponent whose bins hold every value of this magnitude: |x| < kHalf * 2^e, from |x| < 2^(ilogb(x) + 1) and kHalf =
+/// 2^12.
 int exponent_for(float magnitude) {
   if (magnitude == 0) return Histogram::kMinExponent;
   return std::max(Histogram::kMinExponent, std::ilogb(magnitude) - 11);
@@ -81,7 +82,8 @@ Extremes extremes(std::span<const float> values) {
   }
   result.not_finite = odd;
   result.any = odd < values.size();
-  if (result.any) result.min = low + 0.F, result.max = high + 0.F;  // -0 becomes 0, since the order decides which one is met first
+  if (result.any)
+    result.min = low + 0.F, result.max = high + 0.F;  // -0 becomes 0, since the order decides which one is met first
   return result;
 }
 

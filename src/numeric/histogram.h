@@ -8,10 +8,10 @@ namespace pare {
 
 /// Distribution of a stream of floats in bounded memory, independent of the order in which the values come.
 ///
-/// Bins have width 2^exponent and are anchored at zero: bin k (from -kHalf to kHalf - 1) counts the values in [k, k + 1) * 2^exponent.
-/// The exponent is the smallest with which all values so far fit; when a value falls outside, the width doubles and neighbouring bins
-/// add up. Since floor(floor(x / w) / 2) = floor(x / 2w), the result is that of one histogram with the final width, to the bit, and
-/// parts merge exactly.
+/// Bins have width 2^exponent and are anchored at zero: bin k (from -kHalf to kHalf - 1) counts the values in [k, k + 1) *
+/// 2^exponent. The exponent is the smallest with which all values so far fit; when a value falls outside, the width doubles and
+/// neighbouring bins add up. Since floor(floor(x / w) / 2) = floor(x / 2w), the result is that of one histogram with the final
+/// width, to the bit, and parts merge exactly.
 class Histogram {
  public:
   static constexpr int kHalf = 4096;
@@ -21,9 +21,9 @@ class Histogram {
   void add(std::span<const float> values);
   void merge(const Histogram& other);
 
-  [[nodiscard]] uint64_t count() const noexcept { return count_; }          ///< finite values
+  [[nodiscard]] uint64_t count() const noexcept { return count_; }            ///< finite values
   [[nodiscard]] uint64_t not_finite() const noexcept { return not_finite_; }  ///< NaN and infinities
-  [[nodiscard]] float min() const noexcept { return min_; }                 ///< exact; 0 where nothing was counted
+  [[nodiscard]] float min() const noexcept { return min_; }                   ///< exact; 0 where nothing was counted
   [[nodiscard]] float max() const noexcept { return max_; }
   [[nodiscard]] int exponent() const noexcept { return exponent_; }
   [[nodiscard]] double width() const noexcept;

@@ -32,7 +32,8 @@ QParams choose_params(Range range, DType type, bool symmetric) {
 
 Range representable(const QParams& params, DType type) {
   const auto [qmin, qmax] = limits_of(type);
-  return {static_cast<double>(params.scale) * (qmin - params.zero_point), static_cast<double>(params.scale) * (qmax - params.zero_point)};
+  return {static_cast<double>(params.scale) * (qmin - params.zero_point),
+          static_cast<double>(params.scale) * (qmax - params.zero_point)};
 }
 
 std::vector<float> channel_scales(std::span<const float> weights, size_t outer, size_t channels, size_t inner, int qmax) {

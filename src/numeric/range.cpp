@@ -93,7 +93,8 @@ RangeMethod range_method(std::string_view name) {
 }
 
 Range percentile_range(const Histogram& h, double percentile) {
-  const double outside = std::floor(static_cast<double>(h.count()) * (100 - percentile) / 100 + 1e-6);  // 99.9 has no exact double
+  const double outside =
+      std::floor(static_cast<double>(h.count()) * (100 - percentile) / 100 + 1e-6);  // 99.9 has no exact double
   const auto& bins = h.bins();
   double seen = 0;
   for (size_t k = Histogram::kHalf; k-- > 0 && !bins.empty();) {
@@ -140,8 +141,7 @@ Range l2_range(const Histogram& h, int levels) {
     const auto c = static_cast<size_t>(std::max(low, -half) + Histogram::kHalf);
     const auto d = static_cast<size_t>(std::min(high, half) + Histogram::kHalf);
     return (moments.n[c] - moments.n[a] + moments.n[b] - moments.n[d]) * step * step / 12 + moments.squared_distance(c, d, 0) +
-           moments.squared_distance(0, a, low * h.width()) +
-           moments.squared_distance(b, h.bins().size(), high * h.width());
+           moments.squared_distance(0, a, low * h.width()) + moments.squared_distance(b, h.bins().size(), high * h.width());
   };
   double low = low_end;
   double high = high_end;

@@ -23,14 +23,16 @@ RangeMethod range_method(std::string_view name);
 /// The interval that holds the share `percentile` / 100 of |x|, clipped to the observed extremes; percentile in (0, 100].
 Range percentile_range(const Histogram& h, double percentile);
 
-/// Threshold t of |x| whose `levels`-level quantization keeps the distribution best: least Kullback-Leibler divergence between the
-/// histogram clipped to +-t (with what lies outside put into the edge bins) and its copy merged into `levels` steps and spread again
-/// over the bins that were not empty (S. Migacz, "8-bit inference with TensorRT", GTC 2017). The bin of zero counts no more than its
-/// neighbours: zero is exact under every threshold, and its spike behind a Relu would pull t in. Clipped to the observed extremes.
+/// Threshold t of |x| whose `levels`-level quantization keeps the distribution best: least Kullback-Leibler divergence between
+/// the histogram clipped to +-t (with what lies outside put into the edge bins) and its copy merged into `levels` steps and
+/// spread again over the bins that were not empty (S. Migacz, "8-bit inference with TensorRT", GTC 2017). The bin of zero counts
+/// no more than its neighbours: zero is exact under every threshold, and its spike behind a Relu would pull t in. Clipped to the
+/// observed extremes.
 Range entropy_range(const Histogram& h, int levels);
 
 /// The interval of least mean squared error under `levels` uniform steps: step^2 / 12 for each value inside, its
-/// square where it rounds to zero (so exact zeros cost nothing), squared distance for each outside. Lower and upper end are searched apart.
+/// square where it rounds to zero (so exact zeros cost nothing), squared distance for each outside. Lower and upper end are
+/// searched apart.
 Range l2_range(const Histogram& h, int levels);
 
 }  // namespace pare

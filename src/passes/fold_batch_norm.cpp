@@ -1,5 +1,6 @@
 #include "passes/fold_batch_norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/edit.h"
@@ -17,6 +18,7 @@ std::optional<Affine> inference_affine(const Graph& graph, const Node& bn) {
     const Tensor* t = graph.constant(bn.input(i));
     if (t == nullptr || t->type() != DType::f32) return std::nullopt;
     parts.push_back(to_floats(*t));
+    if (parts.back().size() != parts.front().size()) return std::nullopt;
   }
   const double epsilon = bn.attribute<float>("epsilon", 1e-5F);
   Affine affine;
@@ -32,11 +34,20 @@ std::optional<Affine> inference_affine(const Graph& graph, const Node& bn) {
 std::string objection(const Graph& graph, const GraphIndex& index, const Node& bn, const Node& conv) {
   if (!conv.is("Conv") && !conv.is("ConvTranspose")) return "its producer is " + conv.label() + ", no convolution";
   if (!index.used_once(conv.outputs[0])) return "others read the convolution's output";
-  if (bn.attribute<int64_t>("training_mode", 0) != 0) return "it is in training mode";
+  const auto second = std::find_if(bn.outputs.begin() + 1, bn.outputs.end(), [](const auto& name) { return !name.empty(); });
+  if (bn.attribute<int64_t>("training_mode", 0) != 0 || second != bn.outputs.end()) return "it is in training mode";
   const Tensor* weight = graph.constant(conv.input(1));
   if (weight == nullptr || weight->type() != DType::f32) return "the convolution's weight is no float constant";
-  if (!conv.input(2).empty() && graph.constant(conv.input(2)) == nullptr) return "the convolution's bias is no constant";
-  return "";
+  const Shape& shape = weight->shape();
+  const int64_t group = std::max<int64_t>(conv.attribute<int64_t>("group", 1), 1);
+  const bool transposed = conv.is("ConvTranspose");
+  if (shape.size() < 3 || weight->count() == 0 || (transposed && shape[0] % group != 0)) return "the convolution's weight is malformed";
+  const int64_t channels = transposed ? shape[1] * group : shape[0];
+  if (graph.constant(bn.inputs[1])->count() != channels) return "it has another number of channels than the convolution";
+  if (conv.input(2).empty()) return "";
+  const Tensor* bias = graph.constant(conv.input(2));
+  if (bias == nullptr) return "the convolution's bias is no constant";
+  return bias->type() == DType::f32 && bias->count() == channels ? "" : "the convolution's bias is malformed";
 }
 
 /// Multiplies the weights of each output channel. ConvTranspose stores [in, out / group, ...], with the groups along `in`.

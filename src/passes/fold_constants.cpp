@@ -11,13 +11,15 @@ namespace {
 
 constexpr int64_t kLargestGrowth = 1 << 20;  // bytes
 
-constexpr std::array<std::string_view, 8> kNeverFolded{"QuantizeLinear", "DequantizeLinear", "RandomNormal", "RandomUniform",
-                                                       "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"};
+constexpr std::array<std::string_view, 8> kNeverFolded{"QuantizeLinear",   "DequantizeLinear",  "RandomNormal", "RandomUniform",
+                                                       "RandomNormalLike", "RandomUniformLike", "Multinomial",  "Bernoulli"};
 
 bool may_fold(const Node& node) {
-  if (!node.domain.empty() || std::find(kNeverFolded.begin(), kNeverFolded.end(), node.op_type) != kNeverFolded.end()) return false;
+  if (!node.domain.empty() || std::find(kNeverFolded.begin(), kNeverFolded.end(), node.op_type) != kNeverFolded.end())
+    return false;
   return std::none_of(node.attributes.begin(), node.attributes.end(), [](const auto& entry) {
-    return std::holds_alternative<std::shared_ptr<const Graph>>(entry.second) || std::holds_alternative<OpaqueAttribute>(entry.second);
+    return std::holds_alternative<std::shared_ptr<const Graph>>(entry.second) ||
+           std::holds_alternative<OpaqueAttribute>(entry.second);
   });
 }
 
@@ -28,7 +30,8 @@ std::optional<Tensor> constant_value(const Node& node) {
     if (const auto* f = std::get_if<float>(&value)) return Tensor::scalar(*f);
     if (const auto* i = std::get_if<int64_t>(&value)) return Tensor::scalar(*i);
     if (const auto* v = std::get_if<std::vector<float>>(&value)) return Tensor::of<float>({static_cast<int64_t>(v->size())}, *v);
-    if (const auto* v = std::get_if<std::vector<int64_t>>(&value)) return Tensor::of<int64_t>({static_cast<int64_t>(v->size())}, *v);
+    if (const auto* v = std::get_if<std::vector<int64_t>>(&value))
+      return Tensor::of<int64_t>({static_cast<int64_t>(v->size())}, *v);
   }
   return std::nullopt;
 }
@@ -53,16 +56,23 @@ int64_t bytes_of(const Graph& graph, const std::string& tensor) {
   return shape ? element_count(*shape) * static_cast<int64_t>(dtype_size(value->type)) : 0;
 }
 
-}  // namespace
+/// Half-precision weights that are widened before use: quantization makes them smaller than they were.
+bool widens(const Graph& graph, const Node& node) {
+  const auto input = graph.value(node.input(0));
+  return node.is("Cast") && input && (input->type == DType::f16 || input->type == DType::bf16);
+}
 
-Graph fold_constants(Graph graph, const PassContext& context, Log& log) {
+/// `grown` holds the nodes whose result turned out to be too large.
+Graph fold(Graph graph, const PassContext& context, Log& log, const std::set<std::string>& grown) {
+  const Graph before = graph;
+  const Log log_before = log;
   std::set<size_t> folded;
   const GraphIndex index(graph);
   const auto makes_output = [&](const Node& node) {
     return std::any_of(node.outputs.begin(), node.outputs.end(), [&](const auto& name) { return index.is_output(name); });
   };
   Graph constant;  // the nodes that the runtime computes
-  constant.opsets = graph.opsets;
+  constant.opsets[""] = graph.opset();
   constant.ir_version = graph.ir_version;
   std::set<std::string> known;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -79,11 +89,25 @@ Graph fold_constants(Graph graph, const PassContext& context, Log& log) {
       return name.empty() || known.contains(name) || graph.initializers.contains(name);
     });
     if (!all_constant) continue;
+    const bool numbers = std::all_of(node.outputs.begin(), node.outputs.end(), [&](const auto& name) {
+      const auto result = graph.value(name);
+      return name.empty() || (result && dtype_size(result->type) != 0);
+    });
+    if (!numbers) {
+      log.push_back({"fold_constants", node.label(), "kept", "its result is no tensor of numbers"});
+      continue;
+    }
+    if (grown.contains(node.outputs[0])) {
+      log.push_back({"fold_constants", node.label(), "kept", "its result is more than 1 MB larger than its inputs"});
+      continue;
+    }
     int64_t growth = 0;
     for (const std::string& name : node.outputs) growth += bytes_of(graph, name);
-    for (const std::string& name : node.inputs) growth -= bytes_of(graph, name);
-    if (growth > kLargestGrowth) {
-      log.push_back({"fold_constants", node.label(), "kept", "its result is " + std::to_string(growth) + " bytes larger than its inputs"});
+    for (const std::string& name : node.inputs)
+      if (index.used_once(name)) growth -= bytes_of(graph, name);  // others keep theirs in the file
+    if (growth > kLargestGrowth && !widens(graph, node)) {
+      log.push_back(
+          {"fold_constants", node.label(), "kept", "its result is " + std::to_string(growth) + " bytes larger than its inputs"});
       continue;
     }
     constant.nodes.push_back(node);
@@ -103,11 +127,23 @@ Graph fold_constants(Graph graph, const PassContext& context, Log& log) {
     for (Value& output : constant.outputs)
       if (const auto value = graph.value(output.name)) output = *value;
     std::vector<Tensor> results = context.evaluate(constant);
+    std::set<std::string> too_large = grown;
+    for (size_t i = 0; i < results.size(); ++i)  // those whose size shape inference could not tell
+      if (bytes_of(before, constant.outputs[i].name) == 0 && static_cast<int64_t>(results[i].raw().size()) > kLargestGrowth)
+        too_large.insert(before.nodes[*index.producer(constant.outputs[i].name)].outputs[0]);
+    if (too_large.size() > grown.size()) {
+      log = log_before;
+      return fold(before, context, log, too_large);
+    }
     for (size_t i = 0; i < results.size(); ++i) graph.initializers[constant.outputs[i].name] = std::move(results[i]);
   }
   if (!folded.empty()) log.push_back({"fold_constants", "", "folded", std::to_string(folded.size()) + " nodes"});
   remove_nodes(graph, folded);
   return graph;
 }
+
+}  // namespace
+
+Graph fold_constants(Graph graph, const PassContext& context, Log& log) { return fold(std::move(graph), context, log, {}); }
 
 }  // namespace pare

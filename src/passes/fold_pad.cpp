@@ -19,6 +19,7 @@ std::optional<std::vector<int64_t>> pads_of(const Graph& graph, const Node& pad,
     if (listed == nullptr) return std::nullopt;
     axes = to_ints(*listed);
   }
+  if (values.size() != 2 * axes.size() || (pad.input(3).empty() && axes.size() != rank)) return std::nullopt;
   std::vector<int64_t> pads(2 * rank, 0);
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(axes[i] < 0 ? axes[i] + static_cast<int64_t>(rank) : axes[i]);
@@ -36,7 +37,7 @@ std::string objection(const Graph& graph, const GraphIndex& index, const Node& p
   if (pad.attribute<std::string>("mode", "constant") != "constant") return "its mode is not constant";
   if (!pad.input(2).empty()) {
     const Tensor* fill = graph.constant(pad.input(2));
-    if (fill == nullptr || to_floats(*fill).front() != 0) return "it does not fill with zeros";
+    if (fill == nullptr || fill->count() != 1 || to_floats(*fill).front() != 0) return "it does not fill with zeros";
   }
   if (!pads) return "its pads are no constants";
   const size_t rank = pads->size() / 2;
@@ -57,19 +58,23 @@ Graph fold_pad(Graph graph, const PassContext& /*context*/, Log& log) {
     const Node& pad = graph.nodes[i];
     if (!pad.is("Pad")) continue;
     const auto& readers = index.consumers(pad.outputs[0]);
-    const auto reader = std::find_if(readers.begin(), readers.end(), [&](size_t r) { return graph.nodes[r].is("Conv"); });
+    const auto reader = std::find_if(readers.begin(), readers.end(), [&](size_t r) {
+      return graph.nodes[r].is("Conv") && graph.nodes[r].inputs[0] == pad.outputs[0];
+    });
     if (reader == readers.end()) continue;
     Node& conv = graph.nodes[*reader];
     const auto input = graph.value(pad.input(0));
     const auto weight = graph.value(conv.input(1));
     const size_t rank = weight && weight->dims ? weight->dims->size() : (input && input->dims ? input->dims->size() : 4);
+    if (rank < 3) continue;  // no shape of a convolution
     const auto pads = pads_of(graph, pad, rank);
     if (const std::string why = objection(graph, index, pad, conv, pads); !why.empty()) {
       log.push_back({"fold_pad", pad.label(), "kept", why});
       continue;
     }
     const size_t spatial = rank - 2;
-    auto own = conv.attribute<std::vector<int64_t>>("pads", std::vector<int64_t>(2 * spatial, 0));
+    auto own = conv.attribute<std::vector<int64_t>>("pads", {});
+    if (conv.attributes.contains("auto_pad") || own.size() != 2 * spatial) own.assign(2 * spatial, 0);
     for (size_t s = 0; s < spatial; ++s) {
       own[s] += (*pads)[2 + s];
       own[s + spatial] += (*pads)[2 + s + rank];

@@ -20,7 +20,8 @@ struct PassContext {
   std::set<std::string> disabled;  ///< names of passes to leave out
 };
 
-/// A rewrite that keeps the function of the graph. It adds a row to the log for each place that it changed or declined, with reason.
+/// A rewrite that keeps the function of the graph. It adds a row to the log for each place that it changed or declined, with
+/// reason.
 struct Pass {
   std::string_view name;
   Graph (*run)(Graph graph, const PassContext& context, Log& log);
@@ -29,8 +30,8 @@ struct Pass {
 /// Float network -> the same network as the quantizer and the runtime like it. The order is the table's.
 std::span<const Pass> prepare_passes();
 
-/// Runs the passes in order; after each, checks the structure and infers shapes again. Errors: usage for an unknown disabled name;
-/// a pass that breaks the graph is named (internal).
+/// Runs the passes in order; after each, checks the structure and infers shapes again. Errors: usage for an unknown disabled
+/// name; a pass that breaks the graph is named (internal).
 Graph run_passes(Graph graph, std::span<const Pass> passes, const PassContext& context, Log& log);
 
 }  // namespace pare

@@ -1,5 +1,7 @@
 #include "passes/raise_opset.h"
 
+#include <algorithm>
+
 #include "ir/convert_opset.h"
 #include "ir/save.h"
 
@@ -12,7 +14,8 @@ Graph raise_opset(Graph graph, const PassContext& /*context*/, Log& log) {
     graph = convert_opset(std::move(graph), kPerChannelAxis);
     log.push_back({"raise_opset", "", "converted", "opset " + std::to_string(before) + " -> " + std::to_string(kPerChannelAxis)});
   }
-  graph.ir_version = ir_version_for(graph.opset());
+  constexpr int64_t kFunctions = 8;  // the IR version that brought local functions
+  graph.ir_version = std::max(ir_version_for(graph.opset()), graph.functions.empty() ? 0 : kFunctions);
   return graph;
 }
 

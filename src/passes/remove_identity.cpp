@@ -11,7 +11,7 @@ bool is_identity(const Graph& graph, const Node& node) {
   if (node.is("Dropout")) {
     const Tensor* training = graph.constant(node.input(2));
     return (node.outputs.size() < 2 || node.outputs[1].empty()) &&
-           (node.input(2).empty() || (training != nullptr && to_ints(*training).front() == 0));
+           (node.input(2).empty() || (training != nullptr && training->count() == 1 && to_ints(*training).front() == 0));
   }
   if (!node.is("Cast")) return false;
   const auto input = graph.value(node.input(0));
@@ -22,10 +22,10 @@ bool is_identity(const Graph& graph, const Node& node) {
 
 Graph remove_identity(Graph graph, const PassContext& /*context*/, Log& log) {
   std::set<size_t> removed;
+  const GraphIndex index(graph);  // stays right for the outputs of identities: only readers of what was removed move
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node node = graph.nodes[i];
     if (!is_identity(graph, node)) continue;
-    const GraphIndex index(graph);
     if (index.is_output(node.outputs[0])) {
       log.push_back({"remove_identity", node.label(), "kept", "it makes an output of the graph"});
       continue;

@@ -17,6 +17,11 @@ std::vector<int64_t> swap_axes(size_t rank, size_t a, size_t b) {
 }  // namespace
 
 Graph softmax_last_axis(Graph graph, const PassContext& /*context*/, Log& log) {
+  constexpr int64_t kOneAxis = 13;  // before, Softmax flattens what stands behind its axis
+  if (graph.opset() < kOneAxis) {
+    log.push_back({"softmax_last_axis", "", "kept", "below opset 13"});
+    return graph;
+  }
   const GraphIndex index(graph);
   FreshNames fresh(graph);
   const size_t count = graph.nodes.size();
@@ -30,6 +35,7 @@ Graph softmax_last_axis(Graph graph, const PassContext& /*context*/, Log& log) {
     }
     const size_t rank = value->dims->size();
     const int64_t given = softmax.attribute<int64_t>("axis", -1);
+    if (given < -static_cast<int64_t>(rank) || given >= static_cast<int64_t>(rank)) continue;
     const auto axis = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(rank) : given);
     bool single = true;  // nothing but ones behind the axis: it is the last one already
     for (size_t d = axis + 1; d < rank; ++d) single = single && (*value->dims)[d].size == 1;
@@ -53,9 +59,15 @@ Graph softmax_last_axis(Graph graph, const PassContext& /*context*/, Log& log) {
     graph.nodes[i].inputs[0] = moved;
     graph.nodes[i].outputs[0] = normalized;
     graph.nodes.push_back({"Transpose", fresh(base + "_to_last"), "", {source}, {moved}, {{"perm", before}}, ""});
-    graph.nodes.push_back({"Transpose", fresh(base + "_back"), "", {normalized}, {softmax.outputs[0]},
-                           {{"perm", swap_axes(rank, axis, rank - 1)}}, ""});
-    log.push_back({"softmax_last_axis", softmax.label(), "moved", "from axis " + std::to_string(axis) + " of " + std::to_string(rank)});
+    graph.nodes.push_back({"Transpose",
+                           fresh(base + "_back"),
+                           "",
+                           {normalized},
+                           {softmax.outputs[0]},
+                           {{"perm", swap_axes(rank, axis, rank - 1)}},
+                           ""});
+    log.push_back(
+        {"softmax_last_axis", softmax.label(), "moved", "from axis " + std::to_string(axis) + " of " + std::to_string(rank)});
   }
   return graph;
 }

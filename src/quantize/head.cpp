@@ -1,7 +1,264 @@
 #include "quantize/head.h"
 
-namespace pare {
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
 
-void settle_head(const Graph& /*graph*/, Region& /*region*/, const PlanMaker& /*make_plan*/, SampleSource& /*samples*/, int /*threads*/, Log& /*log*/) {}
+#include "calib/collect.h"
+#include "ir/edit.h"
+#include "ir/op_table.h"
+#include "quantize/insert_qdq.h"
+#include "runtime/session.h"
+
+namespace pare {
+namespace {
+
+constexpr size_t kSamples = 4;
+constexpr double kShare = .5;
+
+/// Mean absolute error of each channel of one output, and the extremes of the reference there.
+struct ChannelErrors {
+  std::vector<double> error, low, high;
+};
+
+/// The mean error that 8 bits over the channel's own range would cause. A channel that stays in 0..1 is taken for a probability,
+/// whose range is known even where no sample came near 1.
+double own_scale_error(double low, double high) {
+  constexpr double kStepsTimesFour = 4 * 255;  // rounding errs by a quarter of a step in the mean
+  return (low >= 0 && high <= 1 ? 1 : std::max(-low, high)) / kStepsTimesFour;
+}
+
+/// The axis that tells an output's channels apart: the shortest behind the batch that is longer than 1 (85 of 1x25200x85, 84 of
+/// 1x84x8400).
+size_t channel_axis(const Shape& shape) {
+  size_t best = shape.size() > 1 ? 1 : 0;
+  for (size_t d = 1; d < shape.size(); ++d)
+    if (shape[d] > 1 && (shape[best] <= 1 || shape[d] < shape[best])) best = d;
+  return best;
+}
+
+ChannelErrors channel_errors(const std::vector<Tensor>& reference, const std::vector<Tensor>& test) {
+  ChannelErrors result;
+  double count = 0;
+  for (size_t s = 0; s < reference.size(); ++s) {
+    const Shape& shape = reference[s].shape();
+    const size_t axis = channel_axis(shape);
+    const size_t channels = shape.empty() ? 1 : static_cast<size_t>(shape[axis]);
+    size_t inner = 1;
+    for (size_t d = axis + 1; d < shape.size(); ++d) inner *= static_cast<size_t>(shape[d]);
+    const auto a = reference[s].as<float>();
+    const auto b = test[s].as<float>();
+    result.error.resize(std::max(result.error.size(), channels));
+    result.low.resize(result.error.size());
+    result.high.resize(result.error.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      const size_t c = i / inner % channels;
+      result.error[c] += std::abs(static_cast<double>(a[i]) - b[i]);
+      result.low[c] = std::min<double>(result.low[c], a[i]);
+      result.high[c] = std::max<double>(result.high[c], a[i]);
+    }
+    count += static_cast<double>(a.size()) / static_cast<double>(channels);
+  }
+  for (double& e : result.error) e /= std::max(count, 1.0);
+  return result;
+}
+
+/// The nodes of the tail that carry no heavy weights, as a graph of their own that starts at the last layers' outputs.
+Graph decoding_graph(const Graph& graph, const std::vector<bool>& tail, const std::vector<bool>& light) {
+  Graph part = graph;
+  part.nodes.clear();
+  part.inputs.clear();
+  std::set<std::string> made;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!tail[i] || !light[i]) continue;
+    const Node& node = graph.nodes[i];
+    std::vector<std::string> reads = node.inputs;
+    const auto captured = captured_names(node);
+    reads.insert(reads.end(), captured.begin(), captured.end());
+    for (const std::string& name : reads)
+      if (!name.empty() && graph.constant(name) == nullptr && made.insert(name).second) part.inputs.push_back(*graph.value(name));
+    made.insert(node.outputs.begin(), node.outputs.end());
+    part.nodes.push_back(node);
+  }
+  std::erase_if(part.outputs, [&](const Value& v) { return !made.contains(v.name); });
+  return part;
+}
+
+/// `graph` with these tensors rounded to their planned integers and back.
+Graph rounded(Graph graph, const Plan& plan, const std::set<std::string>& tensors) {
+  FreshNames fresh(graph);
+  for (const std::string& tensor : tensors) {
+    const TensorPlan& t = plan.tensors.at(tensor);
+    const std::string scale = fresh(tensor + "_s");
+    const std::string zero_point = fresh(tensor + "_z");
+    const std::string integers = fresh(tensor + "_q");
+    std::string source = tensor;
+    std::string restored = fresh(tensor + "_r");
+    const GraphIndex index(graph);
+    if (index.is_output(tensor) && index.producer(tensor)) {
+      source = fresh(tensor + "_f");
+      for (std::string& output : graph.nodes[*index.producer(tensor)].outputs)
+        if (output == tensor) output = source;
+      restored = tensor;
+    } else {
+      replace_uses(graph, tensor, restored);
+    }
+    graph.initializers[scale] = Tensor::scalar(t.params.scale);
+    graph.initializers[zero_point] = quantize(std::vector<float>{0}, {}, t.params, t.type);
+    graph.nodes.push_back({"QuantizeLinear", fresh(integers), "", {source, scale, zero_point}, {integers}, {}, ""});
+    graph.nodes.push_back({"DequantizeLinear", fresh(restored), "", {integers, scale, zero_point}, {restored}, {}, ""});
+  }
+  graph.values.clear();
+  sort_nodes(graph);
+  return graph;
+}
+
+/// Outputs of a graph over the samples: [output][sample].
+using Outputs = std::vector<std::vector<Tensor>>;
+
+Outputs run_all(const Graph& graph, const std::vector<Feeds>& feeds, int threads) {
+  Session session(graph, {.threads = threads});
+  Outputs outputs(graph.outputs.size());
+  for (const Feeds& feed : feeds) {
+    std::vector<Tensor> results = session.run(feed);
+    for (size_t o = 0; o < results.size(); ++o) outputs[o].push_back(std::move(results[o]));
+  }
+  return outputs;
+}
+
+struct Verdict {
+  double excess = 0;  ///< error / allowed, of the worst channel
+  std::string words;
+};
+
+class HeadJudge {
+ public:
+  HeadJudge(const Graph& graph, const std::vector<Feeds>& feeds, const Plan& plan, const std::vector<bool>& tail, int threads)
+      : threads_(threads) {
+    std::vector<bool> light(graph.nodes.size());
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const NodePlan& n = plan.nodes.at(graph.nodes[i].outputs.front());
+      light[i] = !(n.integer && op_row(graph.nodes[i])->flow == Flow::weighted);
+    }
+    decoding_ = decoding_graph(graph, tail, light);
+    if (decoding_.outputs.empty()) return;
+
+    std::vector<std::string> taps;
+    for (const Value& input : decoding_.inputs) taps.push_back(input.name);
+    const Outputs tapped = run_all(with_taps(graph, taps), feeds, threads);
+    feeds_.resize(feeds.size());
+    for (size_t k = 0; k < taps.size(); ++k)
+      for (size_t s = 0; s < feeds.size(); ++s) feeds_[s].emplace_back(taps[k], tapped[graph.outputs.size() + k][s]);
+    reference_ = run_all(decoding_, feeds_, threads);
+
+    Plan body = plan;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      if (!tail[i]) continue;
+      body.nodes.at(graph.nodes[i].outputs.front()).integer = false;
+      for (const std::string& output : graph.nodes[i].outputs) body.tensors.erase(output);
+    }
+    Log ignored;
+    Graph quantized = insert_qdq(graph, body, ignored);
+    quantized.outputs = decoding_.outputs;
+    const Outputs before = run_all(quantized, feeds, threads);
+    for (size_t o = 0; o < reference_.size(); ++o) {
+      ChannelErrors allowed;
+      if (decoding_.outputs[o].type == DType::f32) allowed = channel_errors(reference_[o], before[o]);
+      for (size_t c = 0; c < allowed.error.size(); ++c)
+        allowed.error[c] = std::max(kShare * allowed.error[c], own_scale_error(allowed.low[c], allowed.high[c]));
+      allowed_.push_back(std::move(allowed));
+    }
+  }
+
+  [[nodiscard]] bool has_decoding() const { return !decoding_.outputs.empty(); }
+
+  [[nodiscard]] Verdict judge(const Plan& plan, const std::set<std::string>& group) const {
+    std::set<std::string> here;
+    const GraphIndex index(decoding_);
+    for (const std::string& tensor : group)
+      if (!index.consumers(tensor).empty() || index.producer(tensor)) here.insert(tensor);
+    Verdict verdict;
+    if (here.empty()) return verdict;
+    const Outputs test = run_all(rounded(decoding_, plan, here), feeds_, threads_);
+    for (size_t o = 0; o < reference_.size(); ++o) {
+      if (decoding_.outputs[o].type != DType::f32) continue;
+      const ChannelErrors found = channel_errors(reference_[o], test[o]);
+      for (size_t c = 0; c < found.error.size(); ++c) {
+        const double excess = found.error[c] == 0 ? 0 : found.error[c] / std::max(allowed_[o].error[c], 1e-30);
+        if (excess <= verdict.excess) continue;
+        char text[160];
+        std::snprintf(text, sizeof text, "mean error %.3g of channel %zu of output '%s', allowed %.3g", found.error[c], c,
+                      decoding_.outputs[o].name.c_str(), allowed_[o].error[c]);
+        verdict = {excess, text};
+      }
+    }
+    return verdict;
+  }
+
+ private:
+  int threads_;
+  Graph decoding_;
+  std::vector<Feeds> feeds_;
+  Outputs reference_;
+  std::vector<ChannelErrors> allowed_;
+};
+
+std::vector<Feeds> spread_samples(SampleSource& samples) {
+  std::vector<Feeds> feeds;
+  const size_t count = std::min(kSamples, samples.size());
+  for (size_t k = 0; k < count; ++k)
+    if (auto sample = samples.load(k * samples.size() / count)) feeds.push_back(std::move(sample->inputs));
+  return feeds;
+}
+
+/// The node of a failing group that goes back to float: its last join, else its first maker; nullopt where none is integer.
+std::optional<size_t> culprit(const Graph& graph, const Region& region, const std::vector<bool>& tail,
+                              const std::set<std::string>& group) {
+  std::optional<size_t> maker;
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    if (!tail[i] || !region.integer[i] || !group.contains(graph.nodes[i].outputs.front())) continue;
+    if (op_row(graph.nodes[i])->flow == Flow::join) return i;
+    maker = i;
+  }
+  return maker;
+}
+
+}  // namespace
+
+void settle_head(const Graph& graph, Region& region, const PlanMaker& make_plan, SampleSource& samples, int threads, Log& log) {
+  const std::vector<bool> tail = tail_nodes(graph);
+  Plan plan = make_plan(region);
+  const HeadJudge judge(graph, spread_samples(samples), plan, tail, threads);
+  if (!judge.has_decoding()) return;
+
+  std::map<std::set<std::string>, Verdict> known;  // a group that did not change keeps its verdict
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::map<std::string, std::set<std::string>> groups;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      if (!tail[i] || !region.integer[i]) continue;
+      for (const std::string& output : graph.nodes[i].outputs)
+        if (const auto it = plan.tensors.find(output); it != plan.tensors.end() && it->second.quantized)
+          groups[it->second.group].insert(output);
+    }
+    for (const auto& [name, group] : groups) {
+      if (known.contains(group) && known.at(group).excess <= 1) continue;
+      const Verdict verdict = known[group] = judge.judge(plan, group);
+      if (verdict.excess <= 1) {
+        log.push_back({"settle_head", "tensor '" + name + "'", "quantized", "alone it causes at most " + verdict.words});
+        continue;
+      }
+      const auto node = culprit(graph, region, tail, group);
+      if (!node) continue;
+      region.integer[*node] = false;
+      region.reasons[*node] = "in int8 '" + name + "' alone would cause " + verdict.words;
+      log.push_back({"settle_head", graph.nodes[*node].label(), "float", region.reasons[*node]});
+      shrink_region(graph, region);
+      plan = make_plan(region);
+      changed = true;
+      break;
+    }
+  }
+}
 
 }  // namespace pare

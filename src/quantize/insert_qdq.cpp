@@ -39,7 +39,8 @@ struct WeightView {
 
 class Writer {
  public:
-  Writer(Graph graph, const Plan& plan, Log& log) : graph_(std::move(graph)), index_(graph_), fresh_(graph_), plan_(plan), log_(log) {}
+  Writer(Graph graph, const Plan& plan, Log& log)
+      : graph_(std::move(graph)), index_(graph_), fresh_(graph_), plan_(plan), log_(log) {}
 
   Graph run() {
     check_names();
@@ -61,7 +62,7 @@ class Writer {
 
  private:
   struct Names {
-    std::string restored;     ///< output of the DequantizeLinear
+    std::string restored;      ///< output of the DequantizeLinear
     bool all_readers = false;  ///< float nodes read it too, since the float tensor exists only inside an integer kernel
   };
 
@@ -70,9 +71,11 @@ class Writer {
     for (const Value& input : graph_.inputs) known.insert(input.name);
     for (const Node& node : graph_.nodes) known.insert(node.outputs.begin(), node.outputs.end());
     for (const auto& [name, t] : plan_.tensors)
-      if (!known.contains(name)) throw Error(ErrorKind::input, "the plan names a tensor that the model does not have").at("tensor '" + name + "'");
+      if (!known.contains(name))
+        throw Error(ErrorKind::input, "the plan names a tensor that the model does not have").at("tensor '" + name + "'");
     for (const auto& [name, n] : plan_.nodes)
-      if (!known.contains(name)) throw Error(ErrorKind::input, "the plan names a node that the model does not have").at("node of '" + name + "'");
+      if (!known.contains(name))
+        throw Error(ErrorKind::input, "the plan names a node that the model does not have").at("node of '" + name + "'");
   }
 
   const TensorPlan* planned(const std::string& tensor) const {
@@ -92,7 +95,8 @@ class Writer {
     return pair.names;
   }
 
-  void add(const std::string& op, const std::string& output, std::vector<std::string> inputs, std::optional<int64_t> axis = std::nullopt) {
+  void add(const std::string& op, const std::string& output, std::vector<std::string> inputs,
+           std::optional<int64_t> axis = std::nullopt) {
     Node node{op, fresh_(output + "_" + op), "", std::move(inputs), {output}, {}, ""};
     if (axis) node.attributes["axis"] = *axis;
     added_.push_back(std::move(node));
@@ -105,7 +109,8 @@ class Writer {
     std::string source = tensor;
     std::string restored = fresh_(tensor + "_dequantized");
     if (index_.is_output(tensor)) {
-      if (!made_by_integer_node) restored_[tensor] = {restored, false};
+      if (!made_by_integer_node)
+        restored_[tensor] = {restored, false};
       else {  // the output's name moves behind the DequantizeLinear
         source = fresh_(tensor + "_float");
         renamed_[tensor] = source;
@@ -127,7 +132,8 @@ class Writer {
     if (integer) {
       for (const std::string& name : activation_inputs(graph_, node))
         if (planned(name) == nullptr && op_row(node)->flow != Flow::clamp)
-          throw Error(ErrorKind::input, "the plan runs it on integers, but keeps its input '" + name + "' float").at(node.label());
+          throw Error(ErrorKind::input, "the plan runs it on integers, but keeps its input '" + name + "' float")
+              .at(node.label());
     }
     for (std::string& name : node.inputs) {
       const auto it = restored_.find(name);
@@ -200,7 +206,8 @@ class Writer {
       if (needed > scale) scale = std::nextafter(static_cast<float>(needed), 1.F), ++raised;
     }
     if (raised > 0)
-      log_.push_back({"insert_qdq", node.label(), "raised weight scales", std::to_string(raised) + " biases would overflow int32"});
+      log_.push_back(
+          {"insert_qdq", node.label(), "raised weight scales", std::to_string(raised) + " biases would overflow int32"});
   }
 
   struct Weight {
@@ -208,22 +215,25 @@ class Writer {
     std::string restored;
   };
 
-  Weight write_weight(const std::string& name, const Tensor& weight, const WeightView& view, const std::vector<float>& scales, int limit) {
+  Weight write_weight(const std::string& name, const Tensor& weight, const WeightView& view, const std::vector<float>& scales,
+                      int limit) {
     const std::string quantized = fresh_(name + "_quantized");
     const std::string scale = fresh_(name + "_scale");
     const std::string zero_point = fresh_(name + "_zero_point");
     const bool per_channel = view.channels > 1 || plan_.scheme.per_channel;
     const Shape channels = per_channel ? Shape{static_cast<int64_t>(scales.size())} : Shape{};
-    graph_.initializers[quantized] =
-        Tensor::of<int8_t>(weight.shape(), quantize_channels(weight.as<float>(), view.outer, view.channels, view.inner, scales, limit));
+    graph_.initializers[quantized] = Tensor::of<int8_t>(
+        weight.shape(), quantize_channels(weight.as<float>(), view.outer, view.channels, view.inner, scales, limit));
     graph_.initializers[scale] = Tensor::of<float>(channels, scales);
     graph_.initializers[zero_point] = Tensor(DType::i8, channels);
     const std::string restored = fresh_(name + "_dequantized");
-    add("DequantizeLinear", restored, {quantized, scale, zero_point}, per_channel ? std::optional<int64_t>(view.axis) : std::nullopt);
+    add("DequantizeLinear", restored, {quantized, scale, zero_point},
+        per_channel ? std::optional<int64_t>(view.axis) : std::nullopt);
     return {scales, restored};
   }
 
-  std::string write_bias(const Node& node, const std::vector<float>& bias, float input_scale, const std::vector<float>& weight_scales) {
+  std::string write_bias(const Node& node, const std::vector<float>& bias, float input_scale,
+                         const std::vector<float>& weight_scales) {
     std::vector<float> scales;
     std::vector<int32_t> values;
     for (size_t c = 0; c < bias.size(); ++c) {

@@ -60,7 +60,8 @@ std::string number(double value) {
 
 class Planner {
  public:
-  Planner(const Graph& graph, const Region& region, const std::map<std::string, TensorStatistics>& statistics, const Scheme& scheme)
+  Planner(const Graph& graph, const Region& region, const std::map<std::string, TensorStatistics>& statistics,
+          const Scheme& scheme)
       : graph_(graph), index_(graph), region_(region), statistics_(statistics), scheme_(scheme) {
     plan_.scheme = scheme;
   }
@@ -188,7 +189,8 @@ std::set<std::string> tensors_to_measure(const Graph& graph, const Region& regio
   return tensors;
 }
 
-Plan make_plan(const Graph& graph, const Region& region, const std::map<std::string, TensorStatistics>& statistics, const Scheme& scheme) {
+Plan make_plan(const Graph& graph, const Region& region, const std::map<std::string, TensorStatistics>& statistics,
+               const Scheme& scheme) {
   return Planner(graph, region, statistics, scheme).run();
 }
 

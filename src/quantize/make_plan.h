@@ -18,6 +18,7 @@ std::set<std::string> tensors_to_measure(const Graph& graph, const Region& regio
 ///   the runtime requantizes that input at the Concat;
 ///   the range of Sigmoid's output follows from that of its input.
 /// Errors: input, where a tensor has no statistics or never had a value.
-Plan make_plan(const Graph& graph, const Region& region, const std::map<std::string, TensorStatistics>& statistics, const Scheme& scheme);
+Plan make_plan(const Graph& graph, const Region& region, const std::map<std::string, TensorStatistics>& statistics,
+               const Scheme& scheme);
 
 }  // namespace pare

@@ -13,11 +13,11 @@ namespace pare {
 struct TensorPlan {
   bool quantized = false;
   DType type = DType::u8;
-  QParams params;          ///< meaningful where quantized
-  Range range;             ///< calibrated, before zero is included
-  std::string group;       ///< tensors of one group share one scale; the name of its first tensor
-  std::string method;      ///< where the range comes from: "percentile", "Sigmoid of 'x'", "widest of a group", ...
-  std::string reason;      ///< why float, or what was special
+  QParams params;      ///< meaningful where quantized
+  Range range;         ///< calibrated, before zero is included
+  std::string group;   ///< tensors of one group share one scale; the name of its first tensor
+  std::string method;  ///< where the range comes from: "percentile", "Sigmoid of 'x'", "widest of a group", ...
+  std::string reason;  ///< why float, or what was special
 };
 
 /// What happens to one operator.
@@ -35,7 +35,8 @@ struct Plan {
 };
 
 std::string to_json(const Plan& plan);
-/// Errors: input, naming the file, key or tensor that is wrong (unknown key, scale <= 0 or not finite, zero point outside its type).
+/// Errors: input, naming the file, key or tensor that is wrong (unknown key, scale <= 0 or not finite, zero point outside its
+/// type).
 Plan plan_from_json(const std::string& text, const std::string& file);
 
 }  // namespace pare

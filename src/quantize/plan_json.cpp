@@ -42,7 +42,8 @@ TensorPlan tensor_from(const ordered_json& j) {
     throw Error(ErrorKind::input, "its scale is " + std::to_string(t.params.scale) + ", allowed is finite and > 0");
   const QLimits limits = limits_of(t.type);
   if (t.params.zero_point < limits.low || t.params.zero_point > limits.high)
-    throw Error(ErrorKind::input, "its zero point " + std::to_string(t.params.zero_point) + " lies outside " + dtype_name(t.type));
+    throw Error(ErrorKind::input,
+                "its zero point " + std::to_string(t.params.zero_point) + " lies outside " + dtype_name(t.type));
   return t;
 }
 

@@ -127,7 +127,8 @@ class Shrinking {
     if (useful_[i]) return "";
     if (row->flow == Flow::move) return "";
     if (row->flow == Flow::join)
-      return integers == static_cast<int64_t>(inputs.size()) ? "" : "no integer product follows, and some of its inputs are float";
+      return integers == static_cast<int64_t>(inputs.size()) ? ""
+                                                             : "no integer product follows, and some of its inputs are float";
     return "no integer product follows, so that converting back first costs nothing and keeps its precision";
   }
 
@@ -161,9 +162,11 @@ Region integer_region(const Graph& graph, const std::set<std::string>& excluded)
   }
   for (const std::string& name : excluded)
     if (!met.contains(name)) throw Error(ErrorKind::usage, "no node has the name or the output '" + name + "'").at("--exclude");
-  Shrinking(graph, region).run();
+  shrink_region(graph, region);
   return region;
 }
+
+void shrink_region(const Graph& graph, Region& region) { Shrinking(graph, region).run(); }
 
 std::set<std::string> integer_tensors(const Graph& graph, const Region& region) {
   const GraphIndex index(graph);

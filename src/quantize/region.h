@@ -21,6 +21,9 @@ struct Region {
 /// `excluded`: nodes (by name or first output) that the user keeps in float; an entry that fits nothing is an error (usage).
 Region integer_region(const Graph& graph, const std::set<std::string>& excluded);
 
+/// Takes out what no longer earns its place after nodes have left the region.
+void shrink_region(const Graph& graph, Region& region);
+
 /// Activation tensors that become integers under this region: what integer nodes read and make, except what a clamp behind them
 /// still cuts (the Q stands after it).
 std::set<std::string> integer_tensors(const Graph& graph, const Region& region);

@@ -35,7 +35,8 @@ struct Session::Impl {
       Ort::SessionOptions o;
       o.SetIntraOpNumThreads(options.threads);
       o.SetInterOpNumThreads(1);
-      o.SetGraphOptimizationLevel(options.optimize ? GraphOptimizationLevel::ORT_ENABLE_ALL : GraphOptimizationLevel::ORT_DISABLE_ALL);
+      o.SetGraphOptimizationLevel(options.optimize ? GraphOptimizationLevel::ORT_ENABLE_ALL
+                                                   : GraphOptimizationLevel::ORT_DISABLE_ALL);
       if (!options.profile_prefix.empty()) o.EnableProfiling(options.profile_prefix.c_str());
       session = Ort::Session(environment(), bytes.data(), bytes.size(), o);
     } catch (const Ort::Exception& e) {
@@ -55,8 +56,8 @@ struct Session::Impl {
     bool fits = port->type == tensor.type() && port->shape.size() == tensor.shape().size();
     for (size_t d = 0; fits && d < port->shape.size(); ++d) fits = port->shape[d] < 0 || port->shape[d] == tensor.shape()[d];
     if (fits) return;
-    throw Error(ErrorKind::input, "the data is " + dtype_name(tensor.type()) + " " + shape_text(tensor.shape()) + ", the model takes " +
-                                      dtype_name(port->type) + " " + shape_text(port->shape))
+    throw Error(ErrorKind::input, "the data is " + dtype_name(tensor.type()) + " " + shape_text(tensor.shape()) +
+                                      ", the model takes " + dtype_name(port->type) + " " + shape_text(port->shape))
         .at("input '" + name + "'")
         .fix("check --shape and --preprocess");
   }
@@ -71,13 +72,15 @@ struct Session::Impl {
       names.push_back(given.empty() ? inputs.front().name.c_str() : given.c_str());
       // The runtime does not write to its inputs; its interface lacks the const.
       if (dtype_size(tensor.type()) == 0)
-        throw Error(ErrorKind::unsupported, "a tensor of " + dtype_name(tensor.type()) + " cannot be fed").at("input '" + name + "'");
+        throw Error(ErrorKind::unsupported, "a tensor of " + dtype_name(tensor.type()) + " cannot be fed")
+            .at("input '" + name + "'");
       values.push_back(Ort::Value::CreateTensor(memory, const_cast<std::byte*>(tensor.raw().data()), tensor.raw().size(),
                                                 tensor.shape().data(), tensor.shape().size(),
                                                 static_cast<ONNXTensorElementDataType>(tensor.type())));
     }
     try {
-      return session.Run(Ort::RunOptions{nullptr}, names.data(), values.data(), names.size(), output_names.data(), output_names.size());
+      return session.Run(Ort::RunOptions{nullptr}, names.data(), values.data(), names.size(), output_names.data(),
+                         output_names.size());
     } catch (const Ort::Exception& e) {
       throw Error(ErrorKind::input, std::string("ONNX Runtime ") + runtime_version() + " stops: " + e.what());
     }

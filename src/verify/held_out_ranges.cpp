@@ -8,8 +8,8 @@ namespace {
 
 bool is_signed(DType type) { return type == DType::i8 || type == DType::i16; }
 
-/// Below this, the readers of the tensor hardly tell values apart: a range that is cut there loses nothing. Known for tensors that only
-/// an activation reads (alone, or as x * Sigmoid(x)).
+/// Below this, the readers of the tensor hardly tell values apart: a range that is cut there loses nothing. Known for tensors
+/// that only an activation reads (alone, or as x * Sigmoid(x)).
 double flat_below(const Graph& graph, const GraphIndex& index, const std::string& tensor) {
   constexpr double kNowhere = -std::numeric_limits<double>::infinity();
   bool sigmoid = false;
@@ -17,11 +17,16 @@ double flat_below(const Graph& graph, const GraphIndex& index, const std::string
   double limit = kNowhere;
   for (const size_t reader : index.consumers(tensor)) {
     const Node& node = graph.nodes[reader];
-    if (node.is("Sigmoid")) sigmoid = true, limit = -6;
-    else if (node.is("Mul")) product = true;
-    else if (node.is("Relu") || node.is("HardSwish") || node.is("HardSigmoid") || node.is("Clip")) limit = -3;
-    else if (node.is("Reshape") || node.is("Concat") || node.is("Transpose")) limit = flat_below(graph, index, node.outputs[0]);
-    else return kNowhere;
+    if (node.is("Sigmoid"))
+      sigmoid = true, limit = -6;
+    else if (node.is("Mul"))
+      product = true;
+    else if (node.is("Relu") || node.is("HardSwish") || node.is("HardSigmoid") || node.is("Clip"))
+      limit = -3;
+    else if (node.is("Reshape") || node.is("Concat") || node.is("Transpose"))
+      limit = flat_below(graph, index, node.outputs[0]);
+    else
+      return kNowhere;
   }
   return product && !sigmoid ? kNowhere : limit;
 }
@@ -87,7 +92,8 @@ std::vector<HeldOutRange> HeldOutRanges::worst(size_t count) const {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const Counts& c = counts_[i];
     if (c.outside > 0)
-      rows.push_back({tensors_[i].tensor, static_cast<double>(c.outside) / static_cast<double>(c.all), tensors_[i].low, tensors_[i].high, c.low, c.high});
+      rows.push_back({tensors_[i].tensor, static_cast<double>(c.outside) / static_cast<double>(c.all), tensors_[i].low,
+                      tensors_[i].high, c.low, c.high});
   }
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.share_outside > b.share_outside; });
   if (rows.size() > count) rows.resize(count);

@@ -9,14 +9,15 @@
 
 namespace pare {
 
-/// A float tensor and the interval that its quantized form represents: scale * (qmin - zero point) to scale * (qmax - zero point).
+/// A float tensor and the interval that its quantized form represents: scale * (qmin - zero point) to scale * (qmax - zero
+/// point).
 struct WatchedTensor {
   std::string tensor;
   double low = 0, high = 0;
 };
 
-/// The activations that `test` quantizes (a QuantizeLinear with constant scalar scale and zero point) and that exist under the same
-/// name in `reference`.
+/// The activations that `test` quantizes (a QuantizeLinear with constant scalar scale and zero point) and that exist under the
+/// same name in `reference`.
 std::vector<WatchedTensor> watched_tensors(const Graph& test, const Graph& reference);
 
 struct HeldOutRange {

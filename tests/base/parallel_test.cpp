@@ -16,10 +16,16 @@ TEST(ParallelFor, RunsEachIndexOnce) {
 }
 
 TEST(ParallelFor, PassesTheExceptionOn) {
-  EXPECT_THROW(parallel_for(8, 2, [](size_t i) { if (i == 5) throw std::runtime_error("five"); }), std::runtime_error);
+  EXPECT_THROW(parallel_for(8, 2,
+                            [](size_t i) {
+                              if (i == 5) throw std::runtime_error("five");
+                            }),
+               std::runtime_error);
 }
 
-TEST(ParallelFor, NothingToDo) { parallel_for(0, 2, [](size_t) { FAIL(); }); }
+TEST(ParallelFor, NothingToDo) {
+  parallel_for(0, 2, [](size_t) { FAIL(); });
+}
 
 }  // namespace
 }  // namespace pare

@@ -16,7 +16,8 @@ Tensor ints(const std::vector<int64_t>& values);
 
 /// Makes small graphs:
 ///
-///   Graph g = Builder(13).input("x", {1, 3, 8, 8}).weights("w", {4, 3, 3, 3}).node("Conv", {"x", "w"}, {"y"}).output("y").build();
+///   Graph g = Builder(13).input("x", {1, 3, 8, 8}).weights("w", {4, 3, 3, 3}).node("Conv", {"x", "w"},
+///   {"y"}).output("y").build();
 class Builder {
  public:
   explicit Builder(int64_t opset = 13);

@@ -34,7 +34,8 @@ Histogram reference(const std::vector<float>& values) {
   while (largest >= std::ldexp(Histogram::kHalf, exponent)) ++exponent;
   std::vector<uint64_t> bins(2 * Histogram::kHalf);
   for (const float v : values)
-    if (std::isfinite(v)) ++bins[static_cast<size_t>(std::floor(std::ldexp(static_cast<double>(v), -exponent)) + Histogram::kHalf)];
+    if (std::isfinite(v))
+      ++bins[static_cast<size_t>(std::floor(std::ldexp(static_cast<double>(v), -exponent)) + Histogram::kHalf)];
   return Histogram::restore(exponent, min, max, odd, bins);
 }
 
@@ -66,7 +67,8 @@ std::vector<Case> cases() {
       {"not_finite", {kNan, 1, kInfinity, -kInfinity, -2, kNan}},
       {"only_nan", {kNan, kNan}},
   };
-  for (const char* name : {"uniform", "normal", "relu", "sparse", "heavy", "outlier", "skewed"}) all.push_back({name, samples(name, 5001)});
+  for (const char* name : {"uniform", "normal", "relu", "sparse", "heavy", "outlier", "skewed"})
+    all.push_back({name, samples(name, 5001)});
   Case holes{"normal_with_holes", samples("normal", 3000)};
   for (size_t i = 0; i < holes.values.size(); i += 7) holes.values[i] = i % 2 == 0 ? kNan : -kInfinity;
   all.push_back(holes);

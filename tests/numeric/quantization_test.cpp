@@ -107,8 +107,9 @@ TEST(ChannelScales, SevenBitsStayWithin64) {
 }
 
 TEST(ChannelScales, HalfGoesToEvenAndClipsAtTheGivenScale) {
-  EXPECT_THAT(quantize_channels(std::vector<float>{0.5F, 1.5F, 2.5F, -0.5F, -1.5F, 300, -300}, 1, 1, 7, std::vector<float>{1}, 127),
-              ElementsAre(0, 2, 2, 0, -2, 127, -127));
+  EXPECT_THAT(
+      quantize_channels(std::vector<float>{0.5F, 1.5F, 2.5F, -0.5F, -1.5F, 300, -300}, 1, 1, 7, std::vector<float>{1}, 127),
+      ElementsAre(0, 2, 2, 0, -2, 127, -127));
 }
 
 TEST(ChannelScales, NamesTheChannelOfANan) {

@@ -22,7 +22,14 @@ Graph doubled(Shape shape = {2, 3}) {
 }
 
 Graph sum_of_two() {
-  return Builder().input("a", {2}).input("b", {2}).node("Add", {"a", "b"}, {"y"}).node("Mul", {"a", "b"}, {"z"}).output("y").output("z").build();
+  return Builder()
+      .input("a", {2})
+      .input("b", {2})
+      .node("Add", {"a", "b"}, {"y"})
+      .node("Mul", {"a", "b"}, {"z"})
+      .output("y")
+      .output("z")
+      .build();
 }
 
 std::string error_of(const Graph& graph, const Feeds& feeds, ErrorKind kind) {
@@ -89,7 +96,8 @@ TEST(Session, RefusesFeedsThatDoNotFit) {
 }
 
 TEST(Session, StopsInsideTheModelAreErrors) {  // sizes that only meet at run time
-  const Graph graph = Builder().input("x", {-1}).constant("c", floats({3}, {1, 2, 3})).node("Add", {"x", "c"}, {"y"}).output("y").build();
+  const Graph graph =
+      Builder().input("x", {-1}).constant("c", floats({3}, {1, 2, 3})).node("Add", {"x", "c"}, {"y"}).output("y").build();
   testing::internal::CaptureStderr();
   EXPECT_THAT(error_of(graph, {{"x", Tensor(DType::f32, {2})}}, ErrorKind::input), HasSubstr("y_node"));
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
@@ -106,10 +114,12 @@ TEST(Session, RefusedModelsAreErrors) {
 }
 
 TEST(Session, StringsAndSequencesAreRefused) {
-  const Graph strings = Builder().input("x", {2}).node("Cast", {"x"}, {"y"}, {{"to", int64_t{8}}}).output("y", DType::string).build();
+  const Graph strings =
+      Builder().input("x", {2}).node("Cast", {"x"}, {"y"}, {{"to", int64_t{8}}}).output("y", DType::string).build();
   EXPECT_EQ(error_of(strings, {{"x", floats({2}, {1, 2})}}, ErrorKind::unsupported), "output 'y': is a tensor of string");
   const Graph text = Builder().input("s", {1}, DType::string).node("Identity", {"s"}, {"y"}).output("y", DType::string).build();
-  EXPECT_EQ(error_of(text, {{"s", Tensor(DType::string, {1}, {})}}, ErrorKind::unsupported), "input 's': a tensor of string cannot be fed");
+  EXPECT_EQ(error_of(text, {{"s", Tensor(DType::string, {1}, {})}}, ErrorKind::unsupported),
+            "input 's': a tensor of string cannot be fed");
   Graph sequence = Builder().input("x", {2}).node("SequenceConstruct", {"x"}, {"y"}).output("y", DType::undefined).build();
   EXPECT_EQ(error_of(sequence, {{"x", floats({2}, {1, 2})}}, ErrorKind::unsupported), "output 'y': is no tensor");
 }

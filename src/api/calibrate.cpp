@@ -1,0 +1,33 @@
+#include "pare/calibrate.h"
+
+#include "api/calibration.h"
+#include "base/parallel.h"
+
+namespace pare {
+
+CalibrateResult calibrate(const CalibrateOptions& options) {
+  if (options.output.empty()) throw Error(ErrorKind::usage, "no output file").fix("give one with -o");
+  const int threads = options.threads > 0 ? options.threads : default_threads();
+  const Prepared model = prepare_model(options.model, options.data, options.disabled_passes);
+  const Sources sources = open_sources(model.input, options.data);
+  const Calibration c = calibrate_or_load(model, integer_region(model.graph, {}), *sources.calibration, "", threads, options.progress);
+  save_statistics(c.statistics, options.output);
+  return {static_cast<int64_t>(c.statistics.samples), static_cast<int64_t>(c.statistics.tensors.size()), c.skipped};
+}
+
+CalibrateResult merge_statistics(const std::vector<std::string>& parts, const std::string& output) {
+  if (parts.empty()) throw Error(ErrorKind::usage, "no statistics files");
+  if (output.empty()) throw Error(ErrorKind::usage, "no output file").fix("give one with -o");
+  Statistics whole = load_statistics(parts.front());
+  for (size_t i = 1; i < parts.size(); ++i) {
+    try {
+      whole = merge(std::move(whole), load_statistics(parts[i]));
+    } catch (Error& e) {
+      throw e.place().rfind(parts[i], 0) == 0 ? e : e.at(parts[i]);
+    }
+  }
+  save_statistics(whole, output);
+  return {static_cast<int64_t>(whole.samples), static_cast<int64_t>(whole.tensors.size()), {}};
+}
+
+}  // namespace pare

@@ -1,0 +1,12 @@
+#include <pare/error.h>
+#include <pare/quantize.h>
+
+#include <cstdio>
+
+int main() {
+  try {
+    pare::quantize({.model = "nowhere.onnx", .output = "out.onnx"});
+  } catch (const pare::Error& e) {
+    std::puts(e.what());
+  }
+}

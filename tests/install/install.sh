@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Installs pare, moves the tree, and there runs the program and builds a user of the library: install.sh CMAKE BUILD_FOLDER
+set -euo pipefail
+cmake=$1 build=$2 here="$(cd "$(dirname "$0")" && pwd)"
+tmp="$(mktemp -d)"
+trap 'rm -rf "$tmp"' EXIT
+"$cmake" --install "$build" --prefix "$tmp/first" >/dev/null
+mv "$tmp/first" "$tmp/moved"
+cd "$tmp"
+moved/bin/pare --version
+"$cmake" -S "$here/consumer" -B consumer -DCMAKE_PREFIX_PATH="$tmp/moved" -DCMAKE_BUILD_TYPE=Release >/dev/null
+"$cmake" --build consumer >/dev/null
+said="$(consumer/consumer)"
+echo "$said"
+[ "$said" = "nowhere.onnx: no such file" ]
+mapfile -t files < <(find moved -name 'libpare.so' -o -name pare -path '*/bin/*')
+astray="$(ldd "${files[@]}" | grep -E 'not found|/build|\.cache' || true)"
+[ -z "$astray" ] || { echo "the installed tree looks for libraries elsewhere:"; echo "$astray"; exit 1; }

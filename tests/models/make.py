@@ -1,0 +1,170 @@
+"""Makes the models and images of the text cases in the folder given: python make.py FOLDER."""
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
+
+
+def weights(shape, seed):
+    return np.random.default_rng(seed).uniform(-0.5, 0.5, shape).astype(np.float32)
+
+
+def model(nodes, constants, inputs, outputs, opset=13, imports=(), metadata=None):
+    graph = helper.make_graph(
+        nodes, "g",
+        [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in inputs],
+        [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in outputs],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), *imports], ir_version=7, producer_name="make.py")
+    for key, value in (metadata or {}).items():
+        made.metadata_props.add(key=key, value=value)
+    return made
+
+
+def convs(shape=(1, 3, 32, 32), kind=TensorProto.FLOAT, **options):
+    """Conv-Relu-Conv-Relu-Conv, the global mean of each of ten channels at the end."""
+    widths = (3, 8, 8, 10)
+    nodes, constants, x = [], {}, "images"
+    for i in range(3):
+        constants[f"w{i}"] = weights((widths[i + 1], widths[i], 3, 3), i)
+        constants[f"b{i}"] = weights((widths[i + 1],), 10 + i)
+        y = f"conv{i}_out"
+        nodes.append(helper.make_node("Conv", [x, f"w{i}", f"b{i}"], [y], name=f"conv{i}", pads=[1, 1, 1, 1]))
+        x = y
+        if i < 2:
+            nodes.append(helper.make_node("Relu", [y], [f"relu{i}_out"], name=f"relu{i}"))
+            x = f"relu{i}_out"
+    nodes.append(helper.make_node("GlobalAveragePool", [x], ["mean_out"], name="mean"))
+    nodes.append(helper.make_node("Flatten", ["mean_out"], ["scores"], name="flatten"))
+    return model(nodes, constants, [("images", kind, shape)], [("scores", TensorProto.FLOAT, [shape[0], 10])], **options)
+
+
+def one_node(op, shape, kind=TensorProto.FLOAT, out_kind=None, domain="", **options):
+    node = helper.make_node(op, ["x"], ["y"], name="node0", domain=domain)
+    return model([node], {}, [("x", kind, shape)], [("y", out_kind or kind, shape)], **options)
+
+
+def ultralytics():
+    return convs(metadata={"stride": "32", "task": "classify", "imgsz": "[32, 32]", "names": str({i: f"c{i}" for i in range(10)})})
+
+
+def nan_weight():
+    made = convs()
+    tensor = next(t for t in made.graph.initializer if t.name == "w1")
+    values = numpy_helper.to_array(tensor).copy()
+    values[3, 0, 0, 0] = np.nan
+    tensor.CopyFrom(numpy_helper.from_array(values, "w1"))
+    return made
+
+
+def dead_channels():
+    """Case 2 of the fault list: channel 1 all 0, channel 2 all -0.0, channel 3 at most 1e-6."""
+    w = weights((4, 3, 3, 3), 5)
+    w[1], w[2], w[3] = 0, -0.0, w[3] / np.abs(w[3]).max() * np.float32(1e-6)
+    nodes = [helper.make_node("Conv", ["images", "w"], ["y"], name="conv", pads=[1, 1, 1, 1])]
+    return model(nodes, {"w": w}, [("images", TensorProto.FLOAT, (1, 3, 32, 32))], [("y", TensorProto.FLOAT, (1, 4, 32, 32))])
+
+
+def checker_failure():
+    made = convs()
+    made.graph.node[1].input[0] = "nowhere"
+    return made
+
+
+def with_domain(imported):
+    node = helper.make_node("QLinearAdd", ["x"], ["y"], name="add", domain="com.microsoft")
+    other = helper.make_node("Frobnicate", ["x"], ["y"], name="frob", domain="org.unknown")
+    imports = [helper.make_opsetid("org.unknown", 1)] if imported else []
+    return model([other if imported else node], {}, [("x", TensorProto.FLOAT, (1, 3, 32, 32))],
+                 [("y", TensorProto.FLOAT, (1, 3, 32, 32))], imports=imports)
+
+
+def two_inputs():
+    nodes = [helper.make_node("Add", ["a", "b"], ["y"], name="add")]
+    ports = [(n, TensorProto.FLOAT, (1, 3, 32, 32)) for n in ("a", "b")]
+    return model(nodes, {}, ports, [("y", TensorProto.FLOAT, (1, 3, 32, 32))])
+
+
+def future_ir():
+    made = convs()
+    made.ir_version = 99
+    return made
+
+
+def external(folder):
+    """Weights in a file of their own, offset and length given."""
+    made = convs()
+    (folder / "external").mkdir(exist_ok=True)
+    onnx.save(made, folder / "external/model.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+
+
+MODELS = {
+    "convs": convs,
+    "ultralytics": ultralytics,
+    "dynamic": lambda: convs(shape=("N", 3, "H", "W")),
+    "dynamic_batch": lambda: convs(shape=("N", 3, 32, 32)),
+    "rank2": lambda: one_node("Relu", (1, 3)),
+    "int64": lambda: one_node("Abs", (1, 3, 32, 32), TensorProto.INT64),
+    "five_channels": lambda: one_node("Relu", (1, 5, 32, 32)),
+    "two_inputs": two_inputs,
+    "relu": lambda: one_node("Relu", (1, 3, 32, 32)),
+    "nan_weight": nan_weight,
+    "dead_channels": dead_channels,
+    "checker_failure": checker_failure,
+    "no_import": lambda: with_domain(False),
+    "unknown_domain": lambda: with_domain(True),
+    "opset99": lambda: convs(opset=99),
+    "future_ir": future_ir,
+}
+
+
+def picture(seed, width=100, height=40, mode="RGB"):
+    """Flat blocks, so that JPEG keeps them and networks see contrast."""
+    blocks = np.random.default_rng(seed).integers(0, 256, (4, 10, 3)).astype(np.uint8)
+    return Image.fromarray(blocks).resize((width, height), Image.Resampling.NEAREST).convert(mode)
+
+
+def images(folder, count=20):
+    folder.mkdir(exist_ok=True)
+    for i in range(count):
+        picture(i).save(folder / f"{i:02}.png")
+
+
+def ten_images(folder):
+    """Case 11 of the fault list: seven usable files and three that are not."""
+    folder.mkdir(exist_ok=True)
+    picture(0).save(folder / "rgb.png")
+    picture(1, mode="L").save(folder / "grey.png")
+    picture(2, mode="LA").save(folder / "grey_alpha.png")
+    picture(3, mode="RGBA").save(folder / "rgba.png")
+    picture(4).quantize(16).save(folder / "palette.png")
+    picture(5, mode="CMYK").save(folder / "cmyk.jpg")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    picture(6).save(folder / "exif6.jpg", exif=exif)
+    jpeg = io.BytesIO()
+    picture(7).save(jpeg, "JPEG")
+    (folder / "truncated.jpg").write_bytes(jpeg.getvalue()[: len(jpeg.getvalue()) // 2])
+    (folder / "empty.jpg").write_bytes(b"")
+    (folder / "text.jpg").write_text("no picture\n")
+
+
+def main():
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, make in MODELS.items():
+        onnx.save(make(), folder / f"{name}.onnx")
+    external(folder)
+    images(folder / "images")
+    ten_images(folder / "ten")
+    picture(0).save(folder / "photo.jpg")
+    np.save(folder / "samples.npy", np.random.default_rng(0).uniform(0, 1, (8, 3, 32, 32)).astype(np.float32))
+
+
+if __name__ == "__main__":
+    main()
