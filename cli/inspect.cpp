@@ -35,15 +35,28 @@ std::string joined(const std::vector<std::string>& words, size_t limit) {
   return words.size() > limit ? text + fmt::format(" and {} more", words.size() - limit) : text;
 }
 
-std::string tail(const std::string& text, size_t limit) {
-  return text.size() <= limit ? text : ".." + text.substr(text.size() - limit + 2);
-}
-
-/// The beginning, as one printable line.
-std::string head(std::string text, size_t limit) {
+std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  return text.size() <= limit ? text : text.substr(0, limit - 2) + "..";
+  return text;
+}
+
+bool inside_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
+/// The end, with at most `limit` bytes.
+std::string tail(const std::string& text, size_t limit) {
+  if (text.size() <= limit) return one_line(text);
+  size_t from = text.size() - limit + 2;
+  while (from < text.size() && inside_character(text[from])) ++from;
+  return ".." + one_line(text.substr(from));
+}
+
+/// The beginning, with at most `limit` bytes.
+std::string head(const std::string& text, size_t limit) {
+  if (text.size() <= limit) return one_line(text);
+  size_t to = limit - 2;
+  while (to > 0 && inside_character(text[to])) --to;
+  return one_line(text.substr(0, to)) + "..";
 }
 
 std::string row(std::string_view title, std::string_view text) { return fmt::format("{:<14}{}\n", title, text); }
@@ -130,7 +143,8 @@ std::string ranges(const InspectReport& r, bool all) {
   const auto count = static_cast<size_t>(measured);
   const size_t shown = all ? count : std::min(count, kRows);
   size_t width = 5;
-  for (size_t i = 0; i < shown; ++i) width = std::max(width, std::min(kName, r.weights[i].node.size()));
+  const size_t limit = all ? std::string::npos : kName;
+  for (size_t i = 0; i < shown; ++i) width = std::max(width, std::min(limit, r.weights[i].node.size()));
 
   std::string text = fmt::format(
       "\nweights in int8{}: largest / median output channel by max |w|; weights at zero and levels of the\n"
@@ -145,7 +159,7 @@ std::string ranges(const InspectReport& r, bool all) {
   for (size_t i = 0; i < shown; ++i) {
     const WeightFacts& w = r.weights[i];
     const WeightRange& f = *w.range;
-    text += fmt::format(fmt::runtime(kLine), f.ratio >= kOutlierRatio ? '!' : ' ', tail(w.node, kName), width, tail(w.op, 14),
+    text += fmt::format(fmt::runtime(kLine), f.ratio >= kOutlierRatio ? '!' : ' ', tail(w.node, limit), width, tail(w.op, 14),
                         fmt::format("{}", fmt::join(w.shape, "x")), fmt::format("{:.2f}", f.ratio), percent(f.zero),
                         percent(f.zero_per_channel), percent(f.zero_per_tensor), f.levels_per_channel, f.levels_per_tensor);
     if (f.zero_channels > 0) text += fmt::format("  {} of {} channels zero", f.zero_channels, f.channels);

@@ -73,6 +73,8 @@ NetworkInput settle_input(Graph& graph, const DataOptions& options) {
     if (image.layout == Preprocess::Layout::nhwc) shape = {1, size->first, size->second, 3};
     graph = resize_input(std::move(graph), shape);
   }
+  for (auto& [key, value] : graph.metadata)
+    if (key == "imgsz") value = "[" + std::to_string(*size_of(image.height_axis)) + ", " + std::to_string(*size_of(image.height_axis + 1)) + "]";
   input.height = static_cast<int>(*size_of(image.height_axis));
   input.width = static_cast<int>(*size_of(image.height_axis + 1));
   input.preprocess = options.preprocess.empty() ? from_metadata(graph.metadata) : read_preprocess(options.preprocess);

@@ -52,7 +52,8 @@ void keep_hardmax(Graph& graph) {
   }
 }
 
-/// Below opset 11 pixels stand at whole coordinates; ONNX's adapter leaves the new default. The runtime rounds up where it shrinks.
+/// Below opset 11 pixels stand at whole coordinates; ONNX's adapter leaves the new default. The runtime rounds up where it
+/// shrinks.
 void keep_resize(Graph& graph) {
   for (Node& node : graph.nodes) {
     if (!node.is("Resize")) continue;

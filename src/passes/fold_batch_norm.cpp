@@ -41,7 +41,8 @@ std::string objection(const Graph& graph, const GraphIndex& index, const Node& b
   const Shape& shape = weight->shape();
   const int64_t group = std::max<int64_t>(conv.attribute<int64_t>("group", 1), 1);
   const bool transposed = conv.is("ConvTranspose");
-  if (shape.size() < 3 || weight->count() == 0 || (transposed && shape[0] % group != 0)) return "the convolution's weight is malformed";
+  if (shape.size() < 3 || weight->count() == 0 || (transposed && shape[0] % group != 0))
+    return "the convolution's weight is malformed";
   const int64_t channels = transposed ? shape[1] * group : shape[0];
   if (graph.constant(bn.inputs[1])->count() != channels) return "it has another number of channels than the convolution";
   if (conv.input(2).empty()) return "";

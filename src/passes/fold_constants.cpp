@@ -144,6 +144,18 @@ Graph fold(Graph graph, const PassContext& context, Log& log, const std::set<std
 
 }  // namespace
 
+Graph constant_nodes_to_initializers(Graph graph) {
+  std::set<size_t> folded;
+  const GraphIndex index(graph);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (!node.is("Constant") || index.is_output(node.outputs[0])) continue;
+    if (auto value = constant_value(node)) graph.initializers[node.outputs[0]] = std::move(*value), folded.insert(i);
+  }
+  remove_nodes(graph, folded);
+  return graph;
+}
+
 Graph fold_constants(Graph graph, const PassContext& context, Log& log) { return fold(std::move(graph), context, log, {}); }
 
 }  // namespace pare

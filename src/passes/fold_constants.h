@@ -8,4 +8,7 @@ namespace pare {
 /// would grow the file by more than 1 MB.
 Graph fold_constants(Graph graph, const PassContext& context, Log& log);
 
+/// Only the Constant nodes become initializers.
+Graph constant_nodes_to_initializers(Graph graph);
+
 }  // namespace pare

@@ -75,7 +75,7 @@ class SampleSize {
 
 /// nullopt where a shape is unknown.
 std::optional<int64_t> multiply_adds(const SampleSize& sizes, const Node& node) {
-  const auto output = sizes.shape(node.outputs.front());
+  const auto output = sizes.shape(node.outputs.empty() ? std::string() : node.outputs.front());
   const auto input = sizes.shape(node.input(0));
   const auto weight = sizes.shape(node.input(static_cast<size_t>(weighted_op(node)->weight)));
   if (!weight || weight->empty()) return std::nullopt;
@@ -218,7 +218,7 @@ class Reader {
   void add_weight(const Scope& scope, const Node& node) {
     const auto [name, source] = weight_input(scope, node);
     WeightFacts w;
-    w.node = node.name.empty() ? node.outputs.front() : node.name;
+    w.node = node.name.empty() && !node.outputs.empty() ? node.outputs.front() : node.name;
     w.op = full_name(node);
     w.precision = "computed";
     if (source.tensor != nullptr) {
@@ -240,7 +240,8 @@ class Reader {
 
   static std::optional<WeightRange> range_of(const Scope& scope, const Node& node, const WeightSource& source) {
     const Shape& shape = source.tensor->shape();
-    if (!source.axis && shape.size() > 1) return std::nullopt;
+    if (source.axis ? *source.axis >= static_cast<int64_t>(shape.size()) : source.reshaped || shape.size() > 1)
+      return std::nullopt;
     const auto values = weight_values(scope, node, source);
     if (!values) return std::nullopt;
     if (!source.axis) return weight_range(*values, 1, 1, values->size());

@@ -109,6 +109,7 @@ WeightSource trace(const Scope& scope, std::string tensor, std::optional<int64_t
       source.axis = through_transpose(*node, source.axis, *where);
       source.dequantizer_axis = through_transpose(*node, source.dequantizer_axis, *where);
     } else if (node->is("Reshape") || node->is("Flatten") || node->is("Squeeze") || node->is("Unsqueeze")) {
+      source.reshaped = true;
       source.axis = source.dequantizer_axis = std::nullopt;
     } else if (!node->is("Identity") && !node->is("Cast")) {
       return source;

@@ -43,6 +43,7 @@ bool dequantizes(const Node& node);
 struct WeightSource {
   const Tensor* tensor = nullptr;  ///< nullptr where a node computes it from more than that
   std::string name;
+  bool reshaped = false;
   bool quantized = false;             ///< a Q stands behind it
   std::optional<int64_t> axis;        ///< the axis asked for, as the stored tensor counts it; nullopt behind a Reshape
   const Node* dequantizer = nullptr;  ///< the DQ next to it
@@ -51,7 +52,8 @@ struct WeightSource {
 };
 WeightSource trace(const Scope& scope, std::string tensor, std::optional<int64_t> axis = std::nullopt);
 
-/// The weight of a weighted node: input and channel axis. MatMul's is its constant operand, the second where both are.
+/// The weight of a weighted node and its source, asked for the axis of the output channels. MatMul's weight is its constant
+/// operand, the second where both are.
 struct WeightInput {
   std::string name;
   WeightSource source;

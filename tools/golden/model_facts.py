@@ -1,7 +1,7 @@
 """Writes tests/golden/api/inspect_*.txt: range figures of small weights by numpy, and facts of the shared models by onnx and ONNX
 Runtime (shapes come from a run, not from inference).
 
-Run: ~/.cache/pare/venv/bin/python tools/golden/inspect.py SHARED_FOLDER    (onnx 1.23, onnxruntime 1.32, numpy)
+Run: ~/.cache/pare/venv/bin/python tools/golden/model_facts.py SHARED_FOLDER    (onnx 1.23, onnxruntime 1.32, numpy)
 """
 import pathlib
 import sys
@@ -51,7 +51,7 @@ def small_weights():
     cases["pruned"][0][2] = 0
     cases["pruned"][0][3, ::2] = 0
     cases["not_finite"][0][1, 2:4] = np.nan, np.inf
-    lines = ["# tools/golden/inspect.py: name outer channels inner, weights, then ratio, zero channels, shares, levels, not finite"]
+    lines = ["# tools/golden/model_facts.py: name outer channels inner, weights, then ratio, zero channels, shares, levels, not finite"]
     for name, (w, axis) in cases.items():
         w = w.astype(np.float32)
         shape = int(np.prod(w.shape[:axis])), w.shape[axis], int(np.prod(w.shape[axis + 1:]))
@@ -74,7 +74,7 @@ def weight_of(model, node):
     assert dq.op_type == "DequantizeLinear"
     q, scale = constants[dq.input[0]], constants[dq.input[1]]
     zero = constants[dq.input[2]] if len(dq.input) > 2 else np.zeros_like(scale)
-    at = next((a.i for a in dq.attribute if a.name == "axis"), 1)
+    at = next((a.i for a in dq.attribute if a.name == "axis"), 1) % q.ndim
     wide = lambda f: f.astype(np.float32).reshape([-1 if d == at else 1 for d in range(q.ndim)]) if f.size > 1 else f.astype(np.float32).reshape(())
     return dq.input[0], (q.astype(np.float32) - wide(zero)) * wide(scale), axis
 
@@ -100,7 +100,7 @@ def macs(model, layers):
 
 
 def models():
-    lines = ["# tools/golden/inspect.py: model, nodes, layers, bytes of weights, multiply-adds, int8 layers; then per layer its figures"]
+    lines = ["# tools/golden/model_facts.py: model, nodes, layers, bytes of weights, multiply-adds, int8 layers; then per layer its figures"]
     for path in MODELS:
         model = onnx.load(SHARED / f"{path}.onnx")
         layers = [n for n in model.graph.node if n.op_type in ("Conv", "Gemm", "MatMul", "ConvInteger")]
