@@ -69,7 +69,7 @@ std::string ports(std::string_view title, const std::vector<PortFacts>& list, bo
     const std::string shape = !p.shape           ? "unknown shape"
                               : p.shape->empty() ? "scalar"
                                                  : fmt::format("{}", fmt::join(*p.shape, "x"));
-    text += row(i == 0 ? title : "", fmt::format("{}  {} {}", p.name, p.type, shape));
+    text += row(i == 0 ? title : "", p.name + "  " + p.type + (p.type == "no tensor" ? "" : " " + shape));
   }
   return shown < list.size() ? text + row("", fmt::format("and {} more", list.size() - shown)) : text;
 }
@@ -100,7 +100,7 @@ std::string metadata(const InspectReport& r, bool all) {
 std::string multiply_adds(const InspectReport& r) {
   const auto nodes = static_cast<int64_t>(r.weights.size());
   if (nodes == 0) return "";
-  if (r.uncounted_nodes == nodes) return row("multiply-adds", "unknown: the shapes of all layers are free");
+  if (r.uncounted_nodes == nodes) return row("multiply-adds", "unknown, as the shapes of the layers are");
   return row("multiply-adds", large(r.multiply_adds) + (r.free_batch ? " for each sample of a free batch" : "") +
                                   (r.uncounted_nodes > 0 ? fmt::format(", without {} of {} layers whose shapes are unknown",
                                                                        r.uncounted_nodes, nodes)
@@ -127,8 +127,8 @@ std::string precisions(const InspectReport& r) {
     ++counts[w.precision == "integer" || w.precision == "float" ? "in " + w.type : w.precision];
   std::vector<std::string> words;
   for (const auto& [what, n] : counts) words.push_back(fmt::format("{} {}", n, what));
-  std::string text =
-      row("weights", fmt::format("of {} layers, {}: {}", r.weights.size(), bytes(r.weight_bytes), joined(words, words.size())));
+  std::string text = row("weights", fmt::format("of {} layer{}, {}: {}", r.weights.size(), r.weights.size() == 1 ? "" : "s",
+                                                bytes(r.weight_bytes), joined(words, words.size())));
   if (counts.contains("fake-quantized"))
     text += row("", "fake-quantized: QuantizeLinear stands behind a float weight, so the file is as large as the float one");
   if (counts.contains("unquantized"))
@@ -151,7 +151,7 @@ std::string ranges(const InspectReport& r, bool all) {
       "poorest channel, with one scale for each channel and with one for the tensor\n",
       shown < count ? fmt::format(", {} worst of {} layers", shown, count) : "");
   constexpr auto kLine = "{} {:<{}}  {:<14} {:<14} {:>8}  {:>7} {:>8} {:>7}  {:>8} {:>7}";
-  text += fmt::format(fmt::runtime(kLine), ' ', "", width, "", "", "largest/", "zero %", "", "", "levels", "") + '\n';
+  text += fmt::format(fmt::runtime(kLine), ' ', "", width, "", "", "largest/", "zero %", "", "", "", "levels") + '\n';
   text += fmt::format(fmt::runtime(kLine), ' ', "layer", width, "operator", "weight", "median", "in file", "/channel", "/tensor",
                       "/channel", "/tensor") +
           '\n';

@@ -38,7 +38,8 @@ PortFacts port(const Value& value) {
   PortFacts p{value.name, value.opaque.empty() ? dtype_name(value.type) : "no tensor", std::nullopt};
   if (!value.dims) return p;
   p.shape.emplace();
-  for (const Dim& d : *value.dims) p.shape->push_back(d.size ? std::to_string(*d.size) : d.symbol.empty() ? "?" : d.symbol);
+  for (const Dim& d : *value.dims)
+    p.shape->push_back(d.size ? std::to_string(*d.size) : d.symbol.empty() || d.symbol.starts_with("unk__") ? "?" : d.symbol);
   return p;
 }
 
