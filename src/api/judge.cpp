@@ -195,15 +195,9 @@ class Judge {
                                   : static_cast<int64_t>(std::filesystem::file_size(models_.test_file, ignored));
   }
 
-  [[nodiscard]] Feeds feeds() const {
-    for (size_t i = 0; i < held_out_.size(); ++i)
-      if (auto sample = held_out_.load(i)) return sample->inputs;
-    throw Error(ErrorKind::input, "none of the held-out samples could be used");
-  }
-
   void profile() {
     constexpr int kRuns = 3;
-    const Feeds sample = feeds();
+    const Feeds sample = first_usable(held_out_);
     const std::array<const Graph*, 3> graphs{&models_.original, &models_.prepared, &models_.test};
     for (size_t m = 0; m < graphs.size(); ++m) {
       const auto prefix = std::filesystem::temp_directory_path() / ("pare-profile-" + std::to_string(::getpid()));
@@ -222,7 +216,7 @@ class Judge {
 
   void time() {
     if (options_.progress) options_.progress("latency", 0, 1);
-    const Feeds sample = feeds();
+    const Feeds sample = first_usable(held_out_);
     std::vector<Session> sessions;
     for (const Graph* graph : {&models_.original, &models_.prepared, &models_.test})
       sessions.emplace_back(*graph, SessionOptions{.threads = options_.threads});

@@ -116,4 +116,10 @@ Sources open_sources(const NetworkInput& input, const DataOptions& options) {
   return sources;
 }
 
+NamedTensors first_usable(SampleSource& samples) {
+  for (size_t i = 0; i < samples.size(); ++i)
+    if (auto sample = samples.load(i)) return std::move(sample->inputs);
+  throw Error(ErrorKind::input, "none of the samples could be used");
+}
+
 }  // namespace pare

@@ -35,4 +35,7 @@ struct Sources {
 /// Opens both halves of the data. Errors: input for an empty set.
 Sources open_sources(const NetworkInput& input, const DataOptions& options);
 
+/// The inputs of the first sample that can be used. Errors: input where none can.
+NamedTensors first_usable(SampleSource& samples);
+
 }  // namespace pare

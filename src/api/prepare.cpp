@@ -1,10 +1,12 @@
 #include "api/prepare.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/load.h"
 #include "passes/pipeline.h"
 #include "runtime/session.h"
+#include "verify/signal.h"
 
 namespace pare {
 
@@ -30,6 +32,25 @@ Prepared prepare_model(const std::string& model, const DataOptions& data, const 
     throw e.kind() == ErrorKind::usage ? e : e.at(model);
   }
   return p;
+}
+
+void check_same_function(const Prepared& model, const NamedTensors& sample, int threads, Log& log) {
+  constexpr double kSameDb = 40;
+  const std::vector<Tensor> before = Session(model.original, {.threads = threads}).run(sample);
+  const std::vector<Tensor> after = Session(model.graph, {.threads = threads}).run(sample);
+  for (size_t o = 0; o < before.size(); ++o) {
+    if (before[o].type() != DType::f32) continue;
+    SignalError error;
+    error.add(before[o], after[o]);
+    const double db = error.total().sqnr_db();
+    const std::string place = "output '" + model.original.outputs[o].name + "'";
+    const std::string figure = std::isinf(db) ? "equal" : std::to_string(std::lround(db)) + " dB";
+    if (db < kSameDb)
+      throw Error(ErrorKind::internal, "the prepare passes changed it: " + figure + " against the original")
+          .at(place)
+          .fix("leave passes out with --disable-pass until it agrees, and report the model");
+    log.push_back({"prepare", place, "checked", figure + " against the original"});
+  }
 }
 
 }  // namespace pare

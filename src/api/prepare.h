@@ -22,6 +22,10 @@ struct Prepared {
 /// (unsupported) where the model is quantized already.
 Prepared prepare_model(const std::string& model, const DataOptions& data, const std::vector<std::string>& disabled_passes);
 
+/// Runs both graphs on one sample and logs how closely each output of the prepared one follows the original's.
+/// Errors: internal, where one falls below 40 dB: a pass broke the function, and --disable-pass leads around it.
+void check_same_function(const Prepared& model, const NamedTensors& sample, int threads, Log& log);
+
 /// Nodes of Q/DQ, QLinear* and integer products: above 0 the model is quantized already.
 int64_t quantized_nodes(const Graph& graph);
 

@@ -67,6 +67,7 @@ QuantizeResult quantize(const QuantizeOptions& options) {
 
   Prepared model = prepare_model(options.model, options.data, options.disabled_passes);
   Sources sources = open_sources(model.input, options.data);
+  check_same_function(model, first_usable(*sources.calibration), threads, model.log);
 
   Plan plan;
   if (!options.plan.empty()) {

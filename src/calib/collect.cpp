@@ -61,18 +61,39 @@ Graph with_taps(Graph graph, const std::vector<std::string>& tensors) {
 std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::set<std::string>& tensors, SampleSource& samples,
                                                 const CollectOptions& options) {
   std::map<std::string, TensorStatistics> result;
-  std::set<std::string> outside;  // graph inputs and outputs need no tap
-  for (const Value& v : graph.inputs) outside.insert(v.name);
+  std::set<std::string> inputs, outside;  // graph inputs and outputs need no tap
+  for (const Value& v : graph.inputs) inputs.insert(v.name);
+  outside = inputs;
   for (const Value& v : graph.outputs) outside.insert(v.name);
-  std::vector<std::string> inner;
-  for (const std::string& name : tensors) {
-    result[name];
-    if (!outside.contains(name)) inner.push_back(name);
-  }
+  for (const std::string& name : tensors) result[name];
+  std::vector<std::string> inner;  // in the graph's order, so that the first NaN met is where it arises
+  for (const Node& node : graph.nodes)
+    for (const std::string& name : node.outputs)
+      if (tensors.contains(name) && !outside.contains(name)) inner.push_back(name);
   std::vector<Chunk> chunks = make_chunks(graph, inner, options);
 
+  const auto measured = [&](const Chunk& chunk, std::span<const OutputView> views, const std::string& sample) -> std::optional<Error> {
+    std::vector<std::optional<Error>> errors(views.size());
+    parallel_for(views.size(), options.threads, [&](size_t v) {
+      const bool own_output = v < chunk.first_output;
+      const std::string& name = own_output ? graph.outputs[v].name : chunk.tensors[v - chunk.first_output];
+      const bool skip = own_output && (&chunk != &chunks.back() || !tensors.contains(name) || inputs.contains(name));
+      if (skip || views[v].type != DType::f32) return;
+      const auto count = static_cast<size_t>(element_count(views[v].shape));
+      try {
+        measure(result.at(name), {static_cast<const float*>(views[v].data), count}, name, sample);
+      } catch (const Error& e) {
+        errors[v] = e;
+      }
+    });
+    std::rotate(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(chunk.first_output), errors.end());
+    const auto first = std::find_if(errors.begin(), errors.end(), [](const auto& error) { return error.has_value(); });
+    return first == errors.end() ? std::nullopt : *first;
+  };
+
   const auto load = [&samples](size_t i) { return std::async(std::launch::async, [&samples, i] { return samples.load(i); }); };
-  auto next = load(0);
+  std::future<std::optional<Sample>> next;
+  if (samples.size() > 0) next = load(0);
   for (size_t i = 0; i < samples.size(); ++i) {
     const std::optional<Sample> sample = next.get();
     if (i + 1 < samples.size()) next = load(i + 1);
@@ -82,17 +103,14 @@ std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::s
         if (tensors.contains(input) && tensor.type() == DType::f32)
           measure(result[input], tensor.as<float>(), input, sample->name);
       }
+      std::optional<Error> stopped;
       for (Chunk& chunk : chunks) {
-        const bool first = &chunk == &chunks.front();
-        chunk.session.run(sample->inputs, [&](std::span<const OutputView> views) {
-          parallel_for(views.size(), options.threads, [&](size_t v) {
-            const bool own_output = v < chunk.first_output;
-            const std::string& name = own_output ? graph.outputs[v].name : chunk.tensors[v - chunk.first_output];
-            if ((own_output && !(first && tensors.contains(name))) || views[v].type != DType::f32) return;
-            const auto count = static_cast<size_t>(element_count(views[v].shape));
-            measure(result.at(name), {static_cast<const float*>(views[v].data), count}, name, sample->name);
-          });
-        });
+        try {
+          chunk.session.run(sample->inputs, [&](std::span<const OutputView> views) { stopped = measured(chunk, views, sample->name); });
+        } catch (Error& e) {
+          throw e.at("sample '" + sample->name + "'");
+        }
+        if (stopped) throw *stopped;
       }
     }
     if (options.progress) options.progress(i + 1, samples.size());

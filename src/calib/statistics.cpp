@@ -1,5 +1,7 @@
 #include "calib/statistics.h"
 
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -35,6 +37,15 @@ std::vector<uint64_t> unpack(const json& runs) {
 }
 
 json pack(const ExactSum& sum) { return json::array({sum.high(), sum.low()}); }
+Histogram unpack_histogram(const json& t) {
+  const int exponent = t.at("exponent");
+  const float min = t.at("min");
+  const float max = t.at("max");
+  constexpr int kLargestExponent = std::numeric_limits<float>::max_exponent;
+  if (exponent < Histogram::kMinExponent || exponent > kLargestExponent || !std::isfinite(min) || !std::isfinite(max) || min > max)
+    throw std::out_of_range("histogram");
+  return Histogram::restore(exponent, min, max, t.at("not_finite"), unpack(t.at("bins")));
+}
 ExactSum unpack_sum(const json& j) { return ExactSum::restore(j.at(0).get<int64_t>(), j.at(1).get<uint64_t>()); }
 
 }  // namespace
@@ -93,9 +104,8 @@ Statistics load_statistics(const std::string& path) {
     statistics.key = {file.at("model"), file.at("inputs"), file.at("preprocess"), file.at("cpu")};
     statistics.samples = file.at("samples");
     for (const auto& [name, t] : file.at("tensors").items()) {
-      statistics.tensors[name] = {
-          Histogram::restore(t.at("exponent"), t.at("min"), t.at("max"), t.at("not_finite"), unpack(t.at("bins"))),
-          unpack_sum(t.at("sum_of_minima")), unpack_sum(t.at("sum_of_maxima")), t.at("samples")};
+      statistics.tensors[name] = {unpack_histogram(t), unpack_sum(t.at("sum_of_minima")), unpack_sum(t.at("sum_of_maxima")),
+                                  t.at("samples")};
     }
   } catch (const std::exception& e) {
     if (dynamic_cast<const Error*>(&e) != nullptr) throw;

@@ -113,7 +113,8 @@ Range entropy_range(const Histogram& h, int levels) {
   const int magnitude = std::max(-lowest, end);
   double best = std::numeric_limits<double>::max();
   constexpr int kCandidates = 128;
-  const int smallest = std::min(levels / 2, magnitude);
+  const Range kept = percentile_range(h, kEntropyKeeps);
+  const int smallest = std::min(std::max(levels / 2, static_cast<int>(std::max(-kept.low, kept.high) / h.width())), magnitude);
   int chosen = magnitude;
   const auto consider = [&](int bins) {
     const auto first = static_cast<size_t>(std::min(std::max(lowest, -bins), 0) + Histogram::kHalf);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "ir/shapes.h"
 #include "passes/fold_constants.h"
@@ -40,20 +41,24 @@ std::vector<Levels> possible_levels(Size before, Size after) {
   return all;
 }
 
+/// A dimension made of `before` positions, times a factor, becomes one of `after`.
+bool scales(int64_t from, int64_t to, int64_t before, int64_t after) { return from % before == 0 && from / before * after == to; }
+
 class Resizer {
  public:
   Resizer(Graph graph, const Shape& shape, Size before, Size after)
-      : graph_(std::move(graph)), shape_(shape), before_(before), after_(after), levels_(possible_levels(before, after)) {}
+      : graph_(std::move(graph)), shape_(shape), levels_(possible_levels(before, after)) {}
 
   Graph run() {
     graph_ = constant_nodes_to_initializers(std::move(graph_));
-    const Graph old = graph_;
-    for (auto& [name, tensor] : graph_.initializers)
-      if (tensor.type() == DType::f32) remake_table(name, tensor);
-    set_input();
-    refit_reshapes();
     infer_shapes(graph_);
-    refuse_leftovers(old);
+    old_ = graph_;
+    set_input();
+    for (size_t round = 0; round <= 2 * graph_.nodes.size(); ++round) {
+      infer_shapes(graph_);  // up to the first node that does not fit yet
+      if (!mend_first_misfit()) break;
+    }
+    refuse_leftovers();
     return std::move(graph_);
   }
 
@@ -65,22 +70,87 @@ class Resizer {
     for (Value& output : graph_.outputs) output.dims.reset();
   }
 
-  void remake_table(const std::string& name, Tensor& tensor) {
+  /// A free batch counts as 1.
+  static std::optional<Shape> shape_of(const Graph& graph, const std::string& tensor) {
+    const auto value = graph.value(tensor);
+    if (!value || !value->dims) return std::nullopt;
+    Shape shape;
+    for (const Dim& d : *value->dims) {
+      if (!d.size && !shape.empty()) return std::nullopt;
+      shape.push_back(d.size.value_or(1));
+    }
+    return shape;
+  }
+
+  bool mend_first_misfit() {
+    for (const Node& node : graph_.nodes) {
+      if (node.is("Reshape") && graph_.constant(node.input(1)) != nullptr && !fits(node)) {
+        refit(node);
+        return true;
+      }
+      if (is_binary(node) && mend_operand(node)) return true;
+    }
+    return false;
+  }
+
+  static bool is_binary(const Node& node) {
+    return node.inputs.size() == 2 && (node.is("Add") || node.is("Sub") || node.is("Mul") || node.is("Div") || node.is("Pow") ||
+                                       node.is("Max") || node.is("Min"));
+  }
+
+  Error refusal(const std::string& what) const {
+    return Error(ErrorKind::unsupported, what).fix("export the model for this size, or with free height and width");
+  }
+
+  /// Where a table of the old positions meets a tensor of the new ones, the table is made anew.
+  bool mend_operand(const Node& node) {
+    for (const size_t side : {size_t{0}, size_t{1}}) {
+      const auto table = shape_of(graph_, node.inputs[side]);
+      const auto other = shape_of(graph_, node.inputs[1 - side]);
+      std::set<std::string> sources;
+      if (!table || !other || !constants_behind(node.inputs[side], sources)) continue;
+      for (size_t back = 1; back <= std::min(table->size(), other->size()); ++back) {
+        const int64_t from = (*table)[table->size() - back];
+        const int64_t to = (*other)[other->size() - back];
+        if (from == to || from == 1 || to == 1) continue;
+        bool remade = false;
+        for (const std::string& name : sources) remade = remake_table(name, from, to) || remade;
+        if (!remade) throw refusal("its constant operand " + shape_text(*table) + " does not fit " + shape_text(*other)).at(node.label());
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Collects the initializers that `tensor` is computed from; false where it depends on the input.
+  bool constants_behind(const std::string& tensor, std::set<std::string>& sources) const {
+    if (tensor.empty()) return true;
+    if (graph_.constant(tensor) != nullptr) {
+      sources.insert(tensor);
+      return true;
+    }
+    const auto maker = std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& node) {
+      return std::find(node.outputs.begin(), node.outputs.end(), tensor) != node.outputs.end();
+    });
+    return maker != graph_.nodes.end() && !maker->is("Shape") &&
+           std::all_of(maker->inputs.begin(), maker->inputs.end(), [&](const auto& name) { return constants_behind(name, sources); });
+  }
+
+  bool remake_table(const std::string& name, int64_t from, int64_t to) {
+    Tensor& tensor = graph_.initializers.at(name);
+    const Shape shape = tensor.shape();
+    const auto axis = std::find(shape.begin(), shape.end(), from);
+    if (tensor.type() != DType::f32 || axis == shape.end()) return false;
     for (const Levels& levels : levels_) {
-      const int64_t count = positions(levels, &Level::before);
-      const Shape& shape = tensor.shape();
-      const auto axis = std::find(shape.begin(), shape.end(), count);
-      if (count < 16 || axis == shape.end()) continue;
+      if (positions(levels, &Level::before) != from || positions(levels, &Level::after) != to) continue;
       if (auto table = evaluate(tensor, levels, static_cast<size_t>(axis - shape.begin()))) {
         tensor = std::move(*table);
-        return;
+        return true;
       }
-      if (levels.size() > 1)
-        throw Error(ErrorKind::unsupported, "holds a value for each of the " + std::to_string(count) +
-                                                " positions of the exported size, by no formula that is known here")
-            .at("tensor '" + name + "'")
-            .fix("export the model for this size, or with free height and width");
     }
+    throw refusal("holds a value for each of the " + std::to_string(from) +
+                  " positions of the exported size, by no formula that is known here")
+        .at("tensor '" + name + "'");
   }
 
   /// The table on the new grid; nullopt where it is not affine in column and row.
@@ -101,6 +171,8 @@ class Resizer {
         size_t read = 0;
         size_t write = 0;
         for (const Level& level : levels) {
+          if ((level.before.width == 1 && level.after.width > 1) || (level.before.height == 1 && level.after.height > 1))
+            return std::nullopt;  // the step cannot be seen
           const auto at = [&](int64_t row, int64_t column) {
             return from[(o * old_count + read + static_cast<size_t>(row * level.before.width + column)) * inner + i];
           };
@@ -109,105 +181,127 @@ class Resizer {
           const float step_y = level.before.height > 1 ? at(1, 0) - origin : 0;
           for (const float step : {step_x, step_y})
             if (step != 0 && step != 1 && step != static_cast<float>(level.stride)) return std::nullopt;
+          const auto value = [&](int64_t row, int64_t column) {
+            return origin + step_x * static_cast<float>(column) + step_y * static_cast<float>(row);
+          };
           for (int64_t row = 0; row < level.before.height; ++row)
             for (int64_t column = 0; column < level.before.width; ++column)
-              if (std::abs(at(row, column) - (origin + step_x * static_cast<float>(column) + step_y * static_cast<float>(row))) > 1e-3F)
-                return std::nullopt;
+              if (!(std::abs(at(row, column) - value(row, column)) <= 1e-3F)) return std::nullopt;
           read += static_cast<size_t>(level.before.height * level.before.width);
           for (int64_t row = 0; row < level.after.height; ++row)
-            for (int64_t column = 0; column < level.after.width; ++column)
-              to[(o * new_count + write++) * inner + i] = origin + step_x * static_cast<float>(column) + step_y * static_cast<float>(row);
+            for (int64_t column = 0; column < level.after.width; ++column) to[(o * new_count + write++) * inner + i] = value(row, column);
         }
       }
     }
     return table;
   }
 
-  /// Follows the graph from the input on: where a Reshape's constant target no longer fits what arrives, its numbers that stand for the
-  /// old size are replaced.
-  void refit_reshapes() {
-    for (size_t round = 0; round <= graph_.nodes.size(); ++round) {
-      try {
-        infer_shapes(graph_);
-      } catch (const Error&) {  // a Reshape further on does not fit yet; what was inferred up to it suffices to go on
-      }
-      const Node* misfit = nullptr;
-      for (const Node& node : graph_.nodes) {
-        if (!node.is("Reshape") || graph_.constant(node.input(1)) == nullptr || fits(node)) continue;
-        misfit = &node;
-        break;
-      }
-      if (misfit == nullptr) return;
-      refit(*misfit);
-    }
-  }
-
-  std::optional<Shape> arriving(const Node& reshape) const {
-    const auto value = graph_.value(reshape.inputs[0]);
-    return value ? value->shape() : std::nullopt;
-  }
-
   bool fits(const Node& reshape) const {
-    const auto input = arriving(reshape);
-    return !input || fits(*input, to_ints(*graph_.constant(reshape.inputs[1])));
+    const auto input = shape_of(graph_, reshape.inputs[0]);
+    return !input || result(reshape, *input, to_ints(*graph_.constant(reshape.inputs[1]))).has_value();
   }
 
-  static bool fits(const Shape& input, const Shape& target) {
+  /// What the Reshape makes of `input`; nullopt where the numbers of elements differ, or where -1 would swallow what the old size
+  /// left in the other numbers.
+  std::optional<Shape> result(const Node& reshape, const Shape& input, const Shape& target) const {
+    Shape made = target;
     int64_t known = 1;
-    bool open = false;
-    for (size_t d = 0; d < target.size(); ++d) {
-      if (target[d] == -1) open = true;
-      else known *= target[d] == 0 && d < input.size() ? input[d] : target[d];
+    std::optional<size_t> open;
+    for (size_t d = 0; d < made.size(); ++d) {
+      if (made[d] == 0 && d < input.size()) made[d] = input[d];
+      if (made[d] == -1) open = d;
+      else known *= made[d];
     }
     const int64_t count = element_count(input);
-    return open ? known > 0 && count % known == 0 : known == count;
+    if (!open) return known == count ? std::optional(made) : std::nullopt;
+    if (known <= 0 || count % known != 0) return std::nullopt;
+    made[*open] = count / known;
+    const auto old = shape_of(old_, reshape.outputs[0]);
+    if (old && old->size() == made.size() && !explained((*old)[*open], made[*open])) return std::nullopt;
+    return made;
   }
 
-  void refit(const Node& reshape) {
-    const Shape input = *arriving(reshape);
-    const Shape target = to_ints(*graph_.constant(reshape.inputs[1]));
-    const auto accept = [&](const Shape& candidate) {
-      if (!fits(input, candidate)) return false;
-      const std::string name = reshape.inputs[1] + "_" + shape_text(shape_) + "_" + reshape.outputs[0];  // others may share the old one
-      graph_.initializers[name] = Tensor::of<int64_t>({static_cast<int64_t>(candidate.size())}, candidate);
-      for (Node& node : graph_.nodes)
-        if (node.outputs[0] == reshape.outputs[0]) node.inputs[1] = name;
-      return true;
-    };
-    for (const Levels& levels : levels_) {  // all positions of a head, or of one level, in one number
-      Shape candidate = target;
-      std::replace(candidate.begin(), candidate.end(), positions(levels, &Level::before), positions(levels, &Level::after));
-      if (candidate != target && accept(candidate)) return;
-    }
-    for (const Levels& levels : levels_) {  // height and width of one level side by side
+  bool explained(int64_t from, int64_t to) const {
+    return from == to || std::any_of(levels_.begin(), levels_.end(), [&](const Levels& levels) {
+             const Level& first = levels.front();
+             return scales(from, to, positions(levels, &Level::before), positions(levels, &Level::after)) ||
+                    scales(from, to, first.before.height, first.after.height) || scales(from, to, first.before.width, first.after.width);
+           });
+  }
+
+  /// Targets in which numbers of the old size are replaced: all positions of a head, or of one level (times anchors), in one
+  /// number, or height and width of one level side by side.
+  std::vector<Shape> candidates(const Shape& target) const {
+    constexpr int64_t kMostAnchors = 16;
+    std::vector<Shape> all;
+    for (const Levels& levels : levels_) {
+      const int64_t before = positions(levels, &Level::before);
+      for (size_t d = 0; d < target.size(); ++d) {
+        if (target[d] <= 0 || target[d] % before != 0 || target[d] / before > kMostAnchors) continue;
+        all.push_back(target);
+        all.back()[d] = target[d] / before * positions(levels, &Level::after);
+      }
       for (size_t d = 0; levels.size() == 1 && d + 1 < target.size(); ++d) {
         if (target[d] != levels[0].before.height || target[d + 1] != levels[0].before.width) continue;
-        Shape candidate = target;
-        candidate[d] = levels[0].after.height;
-        candidate[d + 1] = levels[0].after.width;
-        if (accept(candidate)) return;
+        all.push_back(target);
+        all.back()[d] = levels[0].after.height;
+        all.back()[d + 1] = levels[0].after.width;
       }
     }
-    throw Error(ErrorKind::unsupported, "its target " + shape_text(target) + " was made for another input size and what arrives is now " +
-                                            shape_text(input))
-        .at(reshape.label())
-        .fix("export the model for this size, or with free height and width");
+    return all;
   }
 
-  /// Resize to fixed sizes would run, and silently undo the new size.
-  void refuse_leftovers(const Graph& old) const {
+  /// Of the targets that fit, the one that leaves most axes at either end as they arrive.
+  void refit(const Node& reshape) {
+    const Shape input = *shape_of(graph_, reshape.inputs[0]);
+    const Shape target = to_ints(*graph_.constant(reshape.inputs[1]));
+    std::optional<Shape> best;
+    std::ptrdiff_t most = -1;
+    for (const Shape& candidate : candidates(target)) {
+      const auto made = result(reshape, input, candidate);
+      if (!made) continue;
+      const auto same = (std::mismatch(made->begin(), made->end(), input.begin(), input.end()).first - made->begin()) +
+                        (std::mismatch(made->rbegin(), made->rend(), input.rbegin(), input.rend()).first - made->rbegin());
+      if (same > most) best = candidate, most = same;
+    }
+    if (!best)
+      throw refusal("its target " + shape_text(target) + " was made for another input size and what arrives is now " + shape_text(input))
+          .at(reshape.label());
+    const std::string name = reshape.inputs[1] + "_" + shape_text(shape_) + "_" + reshape.outputs[0];  // others may share the old one
+    graph_.initializers[name] = Tensor::of<int64_t>({static_cast<int64_t>(best->size())}, *best);
+    for (Node& node : graph_.nodes)
+      if (node.outputs[0] == reshape.outputs[0]) node.inputs[1] = name;
+  }
+
+  /// What would run and silently undo the new size, or not run.
+  void refuse_leftovers() const {
     for (const Node& node : graph_.nodes) {
-      if (!node.is("Resize") || node.input(3).empty() || graph_.constant(node.input(3)) == nullptr) continue;
-      const auto value = old.value(node.outputs[0]);
-      const auto shape = value ? value->shape() : std::nullopt;
-      if (shape && shape->size() == 4 && (*shape)[2] != 1)
-        throw Error(ErrorKind::unsupported, "it resizes to a size that was fixed at export").at(node.label()).fix("export the model with free height and width");
+      const auto old = shape_of(old_, node.outputs[0]);
+      const auto now = shape_of(graph_, node.outputs[0]);
+      const auto input = shape_of(graph_, node.input(0));
+      const auto old_input = shape_of(old_, node.input(0));
+      if (node.is("Resize") && graph_.constant(node.input(3)) != nullptr && old && old->size() == 4 && (*old)[2] != 1)
+        throw refusal("it resizes to a size that was fixed at export").at(node.label());
+      if (node.is("Slice") && old && now && input && old_input && old->size() == input->size() && now->size() == old->size())
+        for (size_t d = 0; d < input->size(); ++d)
+          if ((*input)[d] != (*old_input)[d] && (*now)[d] == (*old)[d])
+            throw refusal("it cuts at a size that was fixed at export").at(node.label());
+      const Tensor* weight = graph_.constant(node.input(1));
+      if ((node.is("Gemm") || node.is("MatMul")) && weight != nullptr && weight->shape().size() == 2 && input && !input->empty()) {
+        const bool transposed = node.attribute<int64_t>("transB", 0) != 0;
+        const size_t axis = node.attribute<int64_t>("transA", 0) != 0 ? 0 : input->size() - 1;
+        if ((*input)[axis] != weight->shape()[transposed ? 1 : 0])
+          throw refusal("its weight " + shape_text(weight->shape()) + " does not fit " + shape_text(*input)).at(node.label());
+      }
+      const bool arrives = std::all_of(node.inputs.begin(), node.inputs.end(), [&](const std::string& name) {
+        return name.empty() || graph_.constant(name) != nullptr || shape_of(graph_, name).has_value();
+      });
+      if (old && !now && arrives) throw refusal("it does not fit the new size").at(node.label());
     }
   }
 
-  Graph graph_;
+  Graph graph_, old_;
   const Shape& shape_;
-  Size before_, after_;
   std::vector<Levels> levels_;
 };
 
@@ -231,7 +325,15 @@ Graph resize_input(Graph graph, const Shape& shape) {
     frozen = true;
   }
   if (frozen && (!dims[h].size || !dims[h + 1].size)) frozen = false;
-  if (frozen) return Resizer(std::move(graph), shape, {*dims[h].size, *dims[h + 1].size}, {shape[h], shape[h + 1]}).run();
+  if (frozen) {
+    const Size before{*dims[h].size, *dims[h + 1].size};
+    const Size after{shape[h], shape[h + 1]};
+    if (before.height * before.width != after.height * after.width) return Resizer(std::move(graph), shape, before, after).run();
+    Shape between = shape;  // of another area, since what holds the old size is known by its number of positions
+    between[h] = 2 * before.height;
+    between[h + 1] = 3 * before.width;
+    return resize_input(resize_input(std::move(graph), between), shape);
+  }
   for (size_t d = 0; d < shape.size(); ++d)
     if (d > 0 || dims[d].size) dims[d] = {shape[d], ""};
   infer_shapes(graph);

@@ -3,32 +3,71 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/op_table.h"
+
 namespace pare {
 namespace {
 
 bool is_signed(DType type) { return type == DType::i8 || type == DType::i16; }
 
-/// Below this, the readers of the tensor hardly tell values apart: a range that is cut there loses nothing. Known for tensors
-/// that only an activation reads (alone, or as x * Sigmoid(x)).
-double flat_below(const Graph& graph, const GraphIndex& index, const std::string& tensor) {
-  constexpr double kNowhere = -std::numeric_limits<double>::infinity();
-  bool sigmoid = false;
-  bool product = false;
-  double limit = kNowhere;
-  for (const size_t reader : index.consumers(tensor)) {
-    const Node& node = graph.nodes[reader];
-    if (node.is("Sigmoid"))
-      sigmoid = true, limit = -6;
-    else if (node.is("Mul"))
-      product = true;
-    else if (node.is("Relu") || node.is("HardSwish") || node.is("HardSigmoid") || node.is("Clip"))
-      limit = -3;
-    else if (node.is("Reshape") || node.is("Concat") || node.is("Transpose"))
-      limit = flat_below(graph, index, node.outputs[0]);
-    else
-      return kNowhere;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Outside, the readers of a tensor hardly tell values apart: a range that is cut there loses nothing.
+struct Flat {
+  double below = -kInfinity, above = kInfinity;
+};
+
+Flat both(const Flat& a, const Flat& b) { return {std::min(a.below, b.below), std::max(a.above, b.above)}; }
+
+Flat clip_limits(const Graph& graph, const Node& clip) {
+  const auto limit = [&](size_t input, const char* attribute, double none) {
+    if (clip.input(input).empty()) return clip.attribute(attribute, static_cast<float>(none)) + 0.0;
+    const Tensor* constant = graph.constant(clip.input(input));
+    return constant != nullptr && constant->count() == 1 ? static_cast<double>(to_floats(*constant).front()) : none;
+  };
+  return {limit(1, "min", -kInfinity), limit(2, "max", kInfinity)};
+}
+
+Flat flat_parts(const Graph& graph, const GraphIndex& index, const std::string& tensor);
+
+/// The flat parts of one reader; nullopt for the product of x * Sigmoid(x), whose Sigmoid speaks for both.
+std::optional<Flat> flat_of(const Graph& graph, const GraphIndex& index, const std::string& tensor, const Node& reader) {
+  const auto is_sigmoid_of_tensor = [&](const std::string& name) {
+    const auto producer = index.producer(name);
+    return producer && graph.nodes[*producer].is("Sigmoid") && graph.nodes[*producer].inputs[0] == tensor;
+  };
+  if (reader.is("Sigmoid")) {
+    bool product = index.is_output(reader.outputs[0]);
+    for (const size_t i : index.consumers(reader.outputs[0])) product = product || graph.nodes[i].is("Mul");
+    return Flat{-6, product ? kInfinity : 6};
   }
-  return product && !sigmoid ? kNowhere : limit;
+  if (reader.is("Mul") && (is_sigmoid_of_tensor(reader.inputs[0]) || is_sigmoid_of_tensor(reader.inputs[1]))) return std::nullopt;
+  if (reader.is("Relu")) return Flat{0, kInfinity};
+  if (reader.is("Tanh")) return Flat{-4, 4};
+  if (reader.is("Gelu")) return Flat{-4, kInfinity};
+  if (reader.is("HardSwish")) return Flat{-3, kInfinity};
+  if (reader.is("HardSigmoid")) {
+    const double alpha = reader.attribute("alpha", .2F);
+    const double beta = reader.attribute("beta", .5F);
+    return alpha > 0 ? Flat{-beta / alpha, (1 - beta) / alpha} : Flat{};
+  }
+  if (reader.is("Clip")) return clip_limits(graph, reader);
+  const OpRow* row = op_row(reader);
+  if (row == nullptr || (row->flow != Flow::move && row->flow != Flow::join)) return Flat{};
+  Flat all{kInfinity, -kInfinity};
+  for (const std::string& output : reader.outputs) all = both(all, flat_parts(graph, index, output));
+  return all;
+}
+
+/// Known for tensors that only activations read: alone, as x * Sigmoid(x), or through operators that move values.
+Flat flat_parts(const Graph& graph, const GraphIndex& index, const std::string& tensor) {
+  if (index.is_output(tensor) || index.consumers(tensor).empty()) return {};
+  Flat all{kInfinity, -kInfinity};
+  for (const size_t i : index.consumers(tensor)) {
+    const auto flat = flat_of(graph, index, tensor, graph.nodes[i]);
+    if (flat) all = both(all, *flat);
+  }
+  return all;
 }
 
 }  // namespace
@@ -47,15 +86,16 @@ std::vector<WatchedTensor> watched_tensors(const Graph& test, const Graph& refer
     const auto value = reference.value(name);
     if (!value || value->type != DType::f32 || reference.constant(name) != nullptr) continue;
     const Tensor* zero = test.constant(node.input(2));
-    const DType type = zero != nullptr ? zero->type() : DType::u8;
+    const auto stated = static_cast<DType>(node.attribute<int64_t>("output_dtype", 0));
+    const DType type = zero != nullptr ? zero->type() : stated != DType::undefined ? stated : DType::u8;
     const double step = to_floats(*scale).front();
     const double offset = zero != nullptr ? to_floats(*zero).front() : 0;
     const double steps = dtype_size(type) == 1 ? 256 : 65536;
     const double first = is_signed(type) ? -steps / 2 : 0;
     const double low = step * (first - offset - .5);
-    const double flat = flat_below(reference, index, name);
-    const bool cut = low <= flat + step && low > 2 * flat;  // a range that ends at the flat part
-    watched.push_back({name, cut ? -std::numeric_limits<double>::infinity() : low, step * (first + steps - 1 - offset + .5)});
+    const double high = step * (first + steps - 1 - offset + .5);
+    const Flat flat = flat_parts(reference, index, name);
+    watched.push_back({name, low <= flat.below + step ? -kInfinity : low, high >= flat.above - step ? kInfinity : high});
   }
   return watched;
 }
@@ -95,7 +135,7 @@ std::vector<HeldOutRange> HeldOutRanges::worst(size_t count) const {
       rows.push_back({tensors_[i].tensor, static_cast<double>(c.outside) / static_cast<double>(c.all), tensors_[i].low,
                       tensors_[i].high, c.low, c.high});
   }
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.share_outside > b.share_outside; });
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.share_outside > b.share_outside; });
   if (rows.size() > count) rows.resize(count);
   return rows;
 }

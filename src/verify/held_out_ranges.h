@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace pare {
 
-/// A float tensor and the interval that its quantized form represents: scale * (qmin - zero point) to scale * (qmax - zero
-/// point).
+/// A float tensor and the interval that its quantized form represents: scale * (qmin - zero point - .5) to scale * (qmax - zero
+/// point + .5); infinite at an end that reaches what the tensor's readers cannot tell apart (below 0 for Relu, -6 for SiLU).
 struct WatchedTensor {
   std::string tensor;
   double low = 0, high = 0;
@@ -39,7 +40,7 @@ class HeldOutRanges {
  private:
   struct Counts {
     int64_t outside = 0, all = 0;
-    float low = 0, high = 0;
+    float low = std::numeric_limits<float>::infinity(), high = -std::numeric_limits<float>::infinity();
   };
   std::vector<WatchedTensor> tensors_;
   std::vector<Counts> counts_;
