@@ -17,7 +17,7 @@ void measure(TensorStatistics& statistics, std::span<const float> values, const 
         .at("tensor '" + tensor + "'")
         .fix("remove the sample from --data, or mend the model");
   if (!found.any) return;
-  statistics.histogram.add(values);
+  statistics.histogram.add(values, found);
   statistics.sum_of_minima.add(found.min);
   statistics.sum_of_maxima.add(found.max);
   ++statistics.samples;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 // The hot loops are compiled for each instruction set and chosen when the program starts.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
@@ -91,8 +92,9 @@ double Histogram::width() const noexcept { return std::ldexp(1.0, exponent_); }
 
 double Histogram::edge(size_t i) const noexcept { return (static_cast<double>(i) - kHalf) * width(); }
 
-void Histogram::add(std::span<const float> values) {
-  const Extremes found = extremes(values);
+void Histogram::add(std::span<const float> values) { add(values, extremes(values)); }
+
+void Histogram::add(std::span<const float> values, const Extremes& found) {
   not_finite_ += found.not_finite;
   if (!found.any) return;
   min_ = count_ == 0 ? found.min : std::min(min_, found.min);
@@ -102,11 +104,14 @@ void Histogram::add(std::span<const float> values) {
 
   constexpr size_t kChunk = 1024;
   std::array<int32_t, kChunk> slots;
-  // Two tables in turn, since activations cluster near zero and an increment waits for the one before it in the same bin.
-  std::vector<uint32_t> even(2 * kHalf), odd(2 * kHalf);
+  // Four tables in turn, since activations cluster near zero and an increment waits for the one before it in the same bin.
+  constexpr size_t kTables = 4;
+  std::vector<uint32_t> tables(kTables * bins_.size());
+  const auto table = [&](size_t t) { return tables.data() + t * bins_.size(); };
   const float inverse = std::ldexp(1.0F, -exponent_);
   const auto flush = [&] {
-    for (size_t b = 0; b < bins_.size(); ++b) bins_[b] += uint64_t{even[b]} + odd[b], even[b] = odd[b] = 0;
+    for (size_t b = 0; b < bins_.size(); ++b)
+      for (size_t t = 0; t < kTables; ++t) bins_[b] += std::exchange(table(t)[b], 0);
   };
   size_t pending = 0;
   for (size_t i = 0; i < values.size(); i += kChunk) {
@@ -114,11 +119,12 @@ void Histogram::add(std::span<const float> values) {
     if (found.not_finite == 0) {
       indices(values.data() + i, n, inverse, slots.data());
       size_t j = 0;
-      for (; j + 2 <= n; j += 2) ++even[static_cast<size_t>(slots[j])], ++odd[static_cast<size_t>(slots[j + 1])];
-      if (j < n) ++even[static_cast<size_t>(slots[j])];
+      for (; j + kTables <= n; j += kTables)
+        for (size_t t = 0; t < kTables; ++t) ++table(t)[static_cast<size_t>(slots[j + t])];
+      for (; j < n; ++j) ++table(0)[static_cast<size_t>(slots[j])];
     } else {
       for (size_t j = i; j < i + n; ++j)
-        if (std::isfinite(values[j])) indices(values.data() + j, 1, inverse, slots.data()), ++even[static_cast<size_t>(slots[0])];
+        if (std::isfinite(values[j])) indices(values.data() + j, 1, inverse, slots.data()), ++table(0)[static_cast<size_t>(slots[0])];
     }
     if ((pending += n) > (uint32_t{1} << 31)) flush(), pending = 0;
   }

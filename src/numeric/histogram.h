@@ -6,6 +6,14 @@
 
 namespace pare {
 
+/// Smallest and largest finite value and the number of values that are not finite. `any` is false where none is finite.
+struct Extremes {
+  float min = 0, max = 0;
+  uint64_t not_finite = 0;
+  bool any = false;
+};
+Extremes extremes(std::span<const float> values);
+
 /// Distribution of a stream of floats in bounded memory, independent of the order in which the values come.
 ///
 /// Bins have width 2^exponent and are anchored at zero: bin k (from -kHalf to kHalf - 1) counts the values in [k, k + 1) *
@@ -19,6 +27,8 @@ class Histogram {
 
   /// Counts `values`; NaN and infinities are counted apart and enter nothing else.
   void add(std::span<const float> values);
+  /// The same for a caller who has the extremes of `values` already.
+  void add(std::span<const float> values, const Extremes& found);
   void merge(const Histogram& other);
 
   [[nodiscard]] uint64_t count() const noexcept { return count_; }            ///< finite values
@@ -45,13 +55,5 @@ class Histogram {
   uint64_t count_ = 0, not_finite_ = 0;
   std::vector<uint64_t> bins_;
 };
-
-/// Smallest and largest finite value and the number of values that are not finite. `any` is false where none is finite.
-struct Extremes {
-  float min = 0, max = 0;
-  uint64_t not_finite = 0;
-  bool any = false;
-};
-Extremes extremes(std::span<const float> values);
 
 }  // namespace pare
