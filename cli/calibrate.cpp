@@ -24,9 +24,9 @@ std::function<int()> declare_calibrate(CLI::App& app, const Common& common) {
   CalibrateOptions& o = *options;
   app.add_option("model", o.model, "float ONNX file")->required();
   app.add_option("-o,--output", o.output, "statistics file to write");
-  add_data_options(app, o.data, true);
+  add_data_options(app, o.data);
   app.add_option("--disable-pass", o.disabled_passes, "prepare passes to leave out")->delimiter(',');
-  app.add_option("--threads", o.threads, "0 = all processors")->capture_default_str();
+  add_threads(app, o.threads);
   return [options, &common] {
     options->progress = progress_printer(common);
     return render(calibrate(*options), options->output, common);

@@ -14,7 +14,7 @@ std::function<int()> declare_demo(CLI::App& app, const Common& common) {
   app.add_option("--train", o.train_scenes, "scenes to calibrate on")->capture_default_str();
   app.add_option("--val", o.val_scenes, "held-out scenes")->capture_default_str();
   app.add_option("--seed", o.seed, "of the scenes")->capture_default_str();
-  app.add_option("--threads", o.threads, "0 = all processors")->capture_default_str();
+  add_threads(app, o.threads);
   return [options, &common] {
     options->progress = progress_printer(common);
     const DemoResult result = demo(*options);

@@ -3,6 +3,7 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 
 #include "command.h"
@@ -26,7 +27,18 @@ extern "C" void on_interrupt(int /*signal*/) {
   ::_exit(kInterrupted);  // temporary files have other names than outputs, so nothing half-written can be taken for a result
 }
 
+/// CLI11 would complain about a missing subcommand, or explain in several lines.
+void check_command(const std::string& name) {
+  std::string known;
+  for (const Command& command : kCommands) {
+    if (name == command.name) return;
+    known += (known.empty() ? "" : ", ") + std::string(command.name);
+  }
+  throw pare::Error(pare::ErrorKind::usage, "'" + name + "' is no command; known are " + known);
+}
+
 int run(int argc, char** argv) {
+  if (argc > 1 && argv[1][0] != '-') check_command(argv[1]);
   CLI::App app("pare: make ONNX networks small and fast, and prove that they still answer right", "pare");
   app.require_subcommand(1);
   app.set_version_flag("--version", PARE_VERSION);
@@ -42,7 +54,8 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : static_cast<int>(pare::ErrorKind::usage);
+    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    throw pare::Error(pare::ErrorKind::usage, e.what()).fix("see 'pare --help' and 'pare COMMAND --help'");
   }
   return chosen();
 }
@@ -51,6 +64,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGINT, on_interrupt);
+  ::setenv("ORT_DISABLE_TELEMETRY", "1", 0);  // ONNX Runtime's wheel reports usage and leaves files behind, unless told not to
   try {
     return run(argc, argv);
   } catch (const pare::Error& e) {

@@ -11,7 +11,7 @@ std::function<int()> declare_quantize(CLI::App& app, const Common& common) {
   QuantizeOptions& o = *options;
   app.add_option("model", o.model, "float ONNX file")->required();
   app.add_option("-o,--output", o.output, "INT8 ONNX file to write");
-  add_data_options(app, o.data, true);
+  add_data_options(app, o.data);
   app.add_option("--report", o.report, "JSON report (default: the output's name + .report.json)");
   app.add_option("--statistics", o.statistics, "statistics of 'pare calibrate' instead of a calibration run");
   app.add_option("--plan", o.plan, "plan to follow (from --dry-run or a report, edited)");
@@ -27,13 +27,15 @@ std::function<int()> declare_quantize(CLI::App& app, const Common& common) {
   app.add_option("--task", o.task, "auto, detect, classify, none")->capture_default_str();
   app.add_flag("--dry-run", o.dry_run, "print the plan and write nothing");
   app.add_flag("!--no-verify", o.verify, "skip the verification");
-  app.add_option("--threads", o.threads, "0 = all processors")->capture_default_str();
+  add_threads(app, o.threads);
   app.add_option("--seed", o.seed, "of bootstrap intervals")->capture_default_str();
   return [options, &common] {
     options->progress = progress_printer(common);
     const QuantizeResult result = quantize(*options);
-    if (options->dry_run) fmt::print("{}", result.plan_json);
-    else print(result, options->output, common);
+    if (options->dry_run)
+      fmt::print("{}", result.plan_json);
+    else
+      print(result, options->output, common);
     return 0;
   };
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace pare::cli {
@@ -51,7 +52,6 @@ std::string table(const VerifyReport& r) {
                           w.tensor, w.low, w.high, w.seen_low, w.seen_high);
   text +=
       fmt::format("{} held-out samples, {} labelled; {}; {}, {} threads\n", r.samples, r.labelled, r.cpu, r.runtime, r.threads);
-  for (const std::string& s : r.skipped) text += fmt::format("skipped {}\n", s);
   for (const std::string& w : r.warnings) text += fmt::format("warning: {}\n", w);
   return text;
 }
@@ -62,9 +62,15 @@ void print(const QuantizeResult& result, const std::string& output, const Common
   if (common.verbose)
     for (const Decision& d : result.decisions)
       fmt::print("{}: {} {}{}\n", d.stage, d.place, d.what, d.why.empty() ? "" : " (" + d.why + ")");
-  const auto skipped = static_cast<int64_t>(result.skipped.size());
-  for (const std::string& s : result.skipped) fmt::print("skipped {}\n", s);
-  if (skipped > 0) fmt::print("{} of {} calibration files used\n", result.calibration_samples, result.calibration_samples + skipped);
+  std::vector<std::string> skipped = result.skipped;
+  int64_t used = result.calibration_samples;
+  if (result.verification) {
+    skipped.insert(skipped.end(), result.verification->skipped.begin(), result.verification->skipped.end());
+    used += result.verification->samples;
+  }
+  std::sort(skipped.begin(), skipped.end());
+  for (const std::string& s : skipped) fmt::print("skipped {}\n", s);
+  if (!skipped.empty()) fmt::print("{} of {} samples used\n", used, used + static_cast<int64_t>(skipped.size()));
   fmt::print("{} nodes on integers, {} in float; calibrated on {} samples; weights of {} bits for {}\n", result.integer_nodes,
              result.float_nodes, result.calibration_samples, result.weight_bits, result.target_cpu);
   constexpr size_t kShown = 5;

@@ -12,9 +12,9 @@ std::function<int()> declare_verify(CLI::App& app, const Common& common) {
   VerifyOptions& o = *options;
   app.add_option("float", o.reference, "float ONNX file")->required();
   app.add_option("test", o.test, "ONNX file to judge")->required();
-  add_data_options(app, o.data, true);
+  add_data_options(app, o.data);
   app.add_option("--task", o.task, "auto, detect, classify, none")->capture_default_str();
-  app.add_option("--threads", o.threads, "0 = all processors")->capture_default_str();
+  add_threads(app, o.threads);
   app.add_option("--seed", o.seed, "of bootstrap intervals")->capture_default_str();
   app.add_option("--latency-rounds", o.latency_rounds, "0 = no latency")->capture_default_str();
   return [options, &common] {
@@ -22,8 +22,10 @@ std::function<int()> declare_verify(CLI::App& app, const Common& common) {
     const VerifyReport report = verify(*options);
     if (common.json)
       fmt::print("{}", to_json(report));
-    else if (!common.quiet)
+    else if (!common.quiet) {
+      for (const std::string& s : report.skipped) fmt::print("skipped {}\n", s);
       fmt::print("{}", table(report));
+    }
     return 0;
   };
 }

@@ -71,6 +71,7 @@ class Judge {
     report_.cpu = cpu_description();
     report_.runtime = "ONNX Runtime " + runtime_version() + " CPU";
     find_task();
+    match_ports();
     compare();
     if (!models_.test_file.empty() || models_.test_bytes > 0) weigh();
     profile();
@@ -81,16 +82,9 @@ class Judge {
 
  private:
   void find_task() {
-    const bool images = input_.preprocess.has_value();
-    if (images) head_ = find_head(models_.original, input_);
-    report_.task = options_.task != "auto"                   ? options_.task
-                   : head_                                   ? "detect"
-                   : looks_like_classifier(models_.original) ? "classify"
-                                                             : "none";
-    if (report_.task == "detect" && !head_)
-      throw Error(ErrorKind::unsupported, "no output of the model has a layout that is known for detectors")
-          .at("--task detect")
-          .fix("use --task none: agreement is measured for any model");
+    const Task task = settle_task(options_.task, models_.original, input_);
+    report_.task = task.name;
+    head_ = task.head;
     report_.head = report_.task == "detect" ? std::string(head_->name) : "";
     report_.models.resize(3);
     report_.models[0].role = "float";
@@ -98,6 +92,57 @@ class Judge {
     report_.models[1].role = "float, prepared";
     report_.models[2].role = "int8";
     report_.models[2].file = models_.test_file;
+  }
+
+  Error misfit(const std::string& what) const {
+    Error error(ErrorKind::input, what);
+    return models_.test_file.empty() ? error : error.at(models_.test_file);
+  }
+
+  /// The test model must take the float model's inputs and make its outputs, in any order.
+  void match_ports() {
+    const auto names = [](const std::vector<Value>& ports) {
+      std::string text;
+      for (const Value& v : ports) text += (text.empty() ? "'" : ", '") + v.name + "'";
+      return text;
+    };
+    const auto find = [](const std::vector<Value>& ports, const std::string& name) {
+      return std::find_if(ports.begin(), ports.end(), [&name](const Value& v) { return v.name == name; });
+    };
+    const auto& inputs = models_.original.inputs;
+    for (const Value& input : models_.test.inputs)
+      if (find(inputs, input.name) == inputs.end())
+        throw misfit("takes input '" + input.name + "', the float model takes " + names(inputs));
+    for (const Value& input : inputs)
+      if (find(models_.test.inputs, input.name) == models_.test.inputs.end())
+        throw misfit("does not take the float model's input '" + input.name + "'");
+    const auto& outputs = models_.test.outputs;
+    for (const Value& output : models_.original.outputs) {
+      const auto found = find(outputs, output.name);
+      if (found == outputs.end())
+        throw misfit("lacks the float model's output '" + output.name + "', it makes " + names(outputs));
+      if (found->type != output.type)
+        throw misfit("makes output '" + output.name + "' as " + dtype_name(found->type) + ", the float model as " +
+                     dtype_name(output.type));
+      test_output_.push_back(static_cast<size_t>(found - outputs.begin()));
+    }
+  }
+
+  std::vector<Tensor> run_test(Session& test, const NamedTensors& inputs, const std::vector<Tensor>& wanted) const {
+    std::vector<Tensor> made;
+    try {
+      made = test.run(inputs);
+    } catch (Error& e) {
+      throw models_.test_file.empty() ? e : e.at(models_.test_file);
+    }
+    std::vector<Tensor> ordered;
+    for (size_t o = 0; o < wanted.size(); ++o) {
+      ordered.push_back(made[test_output_[o]]);
+      if (ordered[o].shape() != wanted[o].shape())
+        throw misfit("makes output '" + models_.original.outputs[o].name + "' of shape " + shape_text(ordered[o].shape()) +
+                     ", the float model of " + shape_text(wanted[o].shape()));
+    }
+    return ordered;
   }
 
   void compare() {
@@ -122,7 +167,7 @@ class Judge {
       if (!sample) continue;
       const int image = static_cast<int>(report_.samples++);
       const std::vector<Tensor> a = reference.run(sample->inputs);
-      const std::vector<Tensor> b = test.run(sample->inputs);
+      const std::vector<Tensor> b = run_test(test, sample->inputs, a);
       tapped.run(sample->inputs, [&](std::span<const OutputView> views) {
         parallel_for(watched.size(), options_.threads, [&](size_t w) {
           const OutputView& view = views[models_.prepared.outputs.size() + w];
@@ -186,13 +231,15 @@ class Judge {
   }
 
   void weigh() {
-    std::error_code ignored;
-    if (!models_.original_file.empty())
-      report_.models[0].bytes = static_cast<int64_t>(std::filesystem::file_size(models_.original_file, ignored));
+    const auto of_files = [](const Graph& graph) {
+      int64_t bytes = 0;
+      std::error_code ignored;
+      for (const std::string& file : graph.files) bytes += static_cast<int64_t>(std::filesystem::file_size(file, ignored));
+      return bytes;
+    };
+    report_.models[0].bytes = of_files(models_.original);
     report_.models[1].bytes = static_cast<int64_t>(serialize(models_.prepared).size());
-    report_.models[2].bytes = models_.test_bytes > 0
-                                  ? models_.test_bytes
-                                  : static_cast<int64_t>(std::filesystem::file_size(models_.test_file, ignored));
+    report_.models[2].bytes = models_.test_bytes > 0 ? models_.test_bytes : of_files(models_.test);
   }
 
   void profile() {
@@ -204,13 +251,24 @@ class Judge {
       Session session(*graphs[m], {.threads = options_.threads, .profile_prefix = prefix.string()});
       for (int r = 0; r < kRuns; ++r) session.run(sample);
       const std::string file = session.end_profiling();
-      const KernelReport kernels = read_profile(read_file(file), kRuns);
+      const std::string profile = read_file(file);
       std::filesystem::remove(file);
+      const KernelReport kernels = whole_profile(profile, kRuns, file);
       ModelFigures& figures = report_.models[m];
       figures.integer_kernels = kernels.integer_macs;
       figures.float_kernels = kernels.float_macs;
       figures.conversions = kernels.conversions;
       figures.provider = kernels.rows.empty() ? "" : kernels.rows.front().provider;
+    }
+  }
+
+  static KernelReport whole_profile(const std::string& profile, int runs, const std::string& file) {
+    try {
+      return read_profile(profile, runs);
+    } catch (const Error&) {
+      throw Error(ErrorKind::system, "the runtime could not write its profile")
+          .at(file)
+          .fix("make room in the temporary folder, or name another one in TMPDIR");
     }
   }
 
@@ -251,10 +309,28 @@ class Judge {
   SampleSource& held_out_;
   const JudgeOptions& options_;
   std::optional<HeadLayout> head_;
+  std::vector<size_t> test_output_;  ///< for each output of the float model
   VerifyReport report_;
 };
 
 }  // namespace
+
+void check_task_name(const std::string& task) {
+  if (task != "auto" && task != "detect" && task != "classify" && task != "none")
+    throw Error(ErrorKind::usage, "'" + task + "' is no task; known are auto, detect, classify, none").at("--task");
+}
+
+Task settle_task(const std::string& asked, const Graph& model, const NetworkInput& input) {
+  check_task_name(asked);
+  Task task{asked, std::nullopt};
+  if (input.preprocess && (asked == "auto" || asked == "detect")) task.head = find_head(model, input);
+  if (asked == "auto") task.name = task.head ? "detect" : looks_like_classifier(model) ? "classify" : "none";
+  if (task.name == "detect" && !task.head)
+    throw Error(ErrorKind::unsupported, "no output of the model has a layout that is known for detectors")
+        .at("--task detect")
+        .fix("use --task none: agreement is measured for any model");
+  return task;
+}
 
 VerifyReport judge(const Judged& models, const NetworkInput& input, SampleSource& held_out, const JudgeOptions& options) {
   return Judge(models, input, held_out, options).run();

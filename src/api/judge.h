@@ -2,6 +2,7 @@
 
 #include "api/network_input.h"
 #include "pare/verify.h"
+#include "verify/head.h"
 
 namespace pare {
 
@@ -22,8 +23,18 @@ struct JudgeOptions {
   Progress progress;
 };
 
+/// Errors: usage for a task that is none.
+void check_task_name(const std::string& task);
+
+struct Task {
+  std::string name;                ///< detect, classify or none
+  std::optional<HeadLayout> head;  ///< of a detector
+};
+/// "auto" decided by the outputs. Errors: unsupported where a detector is asked for and no head is found.
+Task settle_task(const std::string& asked, const Graph& model, const NetworkInput& input);
+
 /// Runs all three models over the held-out samples and compares: task metric, agreement, outputs, ranges, kernels, latency,
-/// bytes.
+/// bytes. Errors: input, naming the test model, where its inputs or outputs are not the float model's.
 VerifyReport judge(const Judged& models, const NetworkInput& input, SampleSource& held_out, const JudgeOptions& options);
 
 }  // namespace pare

@@ -46,6 +46,9 @@ ImageInput image_input(const Graph& graph) {
   if (input.type != DType::f32) throw refuse("input '" + input.name + "' is " + dtype_name(input.type) + ", images are float");
   if (!input.dims || input.dims->size() != 4)
     throw refuse("input '" + input.name + "' is " + dims_text(input) + ", an image is 1x3xHxW");
+  if ((*input.dims)[0].size.value_or(1) != 1)
+    throw Error(ErrorKind::unsupported, "input '" + input.name + "' is " + dims_text(input) + ", its batch is fixed")
+        .fix("export the model with batch 1 or a free batch");
   if ((*input.dims)[1].size == 3) return {Preprocess::Layout::nchw, 2};
   if ((*input.dims)[3].size == 3) return {Preprocess::Layout::nhwc, 1};
   throw refuse("input '" + input.name + "' is " + dims_text(input) + ", no axis holds 3 channels");
@@ -55,6 +58,7 @@ ImageInput image_input(const Graph& graph) {
 
 NetworkInput settle_input(Graph& graph, const DataOptions& options) {
   NetworkInput input;
+  for (const Value& v : graph.inputs) input.names.push_back(v.name);
   if (!options.data.empty()) input.dataset = open_dataset(options.data);
   if (!options.shape.empty()) graph = resize_input(std::move(graph), parse_shape(options.shape));
   if (input.dataset.kind == Dataset::Kind::arrays) {
@@ -74,7 +78,8 @@ NetworkInput settle_input(Graph& graph, const DataOptions& options) {
     graph = resize_input(std::move(graph), shape);
   }
   for (auto& [key, value] : graph.metadata)
-    if (key == "imgsz") value = "[" + std::to_string(*size_of(image.height_axis)) + ", " + std::to_string(*size_of(image.height_axis + 1)) + "]";
+    if (key == "imgsz")
+      value = "[" + std::to_string(*size_of(image.height_axis)) + ", " + std::to_string(*size_of(image.height_axis + 1)) + "]";
   input.height = static_cast<int>(*size_of(image.height_axis));
   input.width = static_cast<int>(*size_of(image.height_axis + 1));
   input.preprocess = options.preprocess.empty() ? from_metadata(graph.metadata) : read_preprocess(options.preprocess);
@@ -94,14 +99,22 @@ NetworkInput settle_input(Graph& graph, const DataOptions& options) {
 }
 
 Sources open_sources(const NetworkInput& input, const DataOptions& options) {
+  if (options.data.empty()) throw Error(ErrorKind::usage, "no data").fix("give the samples with --data");
   Sources sources;
+  const auto held_out_set = [&] {
+    Dataset set = open_dataset(options.val, "held-out");
+    if (set.kind != input.dataset.kind)
+      throw Error(ErrorKind::usage, "one of --data and --val holds images, the other arrays").at(options.val);
+    return set;
+  };
   if (input.dataset.kind == Dataset::Kind::arrays) {
-    sources.calibration = std::make_unique<ArraySource>(input.dataset.source);
-    sources.held_out = std::make_unique<ArraySource>(options.val.empty() ? input.dataset.source : options.val);
+    sources.calibration = std::make_unique<ArraySource>(input.dataset.source, input.names);
+    const std::string held_out = options.val.empty() ? input.dataset.source : held_out_set().source;
+    sources.held_out = std::make_unique<ArraySource>(held_out, input.names);
     return sources;
   }
   std::vector<std::string> calibration = input.dataset.files;
-  std::vector<std::string> held_out = options.val.empty() ? input.dataset.held_out : open_dataset(options.val).files;
+  std::vector<std::string> held_out = options.val.empty() ? input.dataset.held_out : held_out_set().files;
   if (held_out.empty()) {
     Split split = split_held_out(calibration);
     calibration = std::move(split.calibration);

@@ -17,6 +17,7 @@ struct NetworkInput {
   Dataset dataset;
   std::optional<Preprocess> preprocess;  ///< of images; nullopt for arrays
   int height = 0, width = 0;             ///< of images
+  std::vector<std::string> names;        ///< of the model's inputs
   std::string text;                      ///< "images:1x3x640x640", for reports and the key of statistics
 
   /// Canonical text of the preprocessing; empty for arrays.
@@ -25,14 +26,14 @@ struct NetworkInput {
 
 /// Fixes the size of the graph's image input (to --shape, else to its own, else to the metadata's imgsz) and finds its
 /// preprocessing (option, else metadata). Errors: usage for a missing --preprocess or a --shape that is none; unsupported for a
-/// free size without
-/// --shape, another layout, rank or type than an image's.
+/// free size without --shape, a fixed batch, another layout, rank or type than an image's.
 NetworkInput settle_input(Graph& graph, const DataOptions& options);
 
 struct Sources {
   std::unique_ptr<SampleSource> calibration, held_out;
 };
-/// Opens both halves of the data. Errors: input for an empty set.
+/// Opens both halves of the data; of a single image there is no held-out half. Errors: usage without data, input for an empty
+/// set.
 Sources open_sources(const NetworkInput& input, const DataOptions& options);
 
 /// The inputs of the first sample that can be used. Errors: input where none can.

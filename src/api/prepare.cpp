@@ -10,6 +10,31 @@
 
 namespace pare {
 
+namespace {
+
+void refuse_nan(const Graph& graph) {
+  for (const auto& [name, tensor] : graph.initializers) {
+    if (tensor.type() != DType::f32) continue;
+    const auto values = tensor.as<float>();
+    const auto count = std::count_if(values.begin(), values.end(), [](float x) { return std::isnan(x); });
+    if (count > 0) throw Error(ErrorKind::input, "holds " + std::to_string(count) + " NaN values").at("weight '" + name + "'");
+  }
+}
+
+/// Local functions are expanded by the runtime, whatever their domain.
+void refuse_unknown_domains(const Graph& graph) {
+  if (!graph.functions.empty()) return;
+  for (const Node& node : graph.nodes) {
+    const std::string& d = node.domain;
+    if (d.empty() || d.starts_with("ai.onnx") || d.starts_with("com.microsoft") || d == "org.pytorch.aten") continue;
+    throw Error(ErrorKind::unsupported, "the runtime has no operators of the domain '" + d + "'")
+        .at(node.label())
+        .fix("export the model with operators of ONNX");
+  }
+}
+
+}  // namespace
+
 int64_t quantized_nodes(const Graph& graph) {
   return std::count_if(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
     return node.is("QuantizeLinear") || node.is("DequantizeLinear") || node.op_type.starts_with("QLinear") ||
@@ -20,7 +45,13 @@ int64_t quantized_nodes(const Graph& graph) {
 Prepared prepare_model(const std::string& model, const DataOptions& data, const std::vector<std::string>& disabled_passes) {
   Prepared p;
   p.original = load_model(model);
+  const auto concerns_model = [&data](const Error& e) {
+    const auto of = [&e](const std::string& file) { return !file.empty() && e.place().starts_with(file); };
+    return e.kind() != ErrorKind::usage && !of(data.data) && !of(data.preprocess);
+  };
   try {
+    refuse_unknown_domains(p.original);
+    refuse_nan(p.original);
     if (const int64_t n = quantized_nodes(p.original); n > 0)
       throw Error(ErrorKind::unsupported, "is quantized already (" + std::to_string(n) + " quantization nodes)")
           .fix("give the float model it was made from");
@@ -29,7 +60,7 @@ Prepared prepare_model(const std::string& model, const DataOptions& data, const 
                               {disabled_passes.begin(), disabled_passes.end()}};
     p.graph = run_passes(p.original, prepare_passes(), context, p.log);
   } catch (Error& e) {
-    throw e.kind() == ErrorKind::usage ? e : e.at(model);
+    throw concerns_model(e) ? e.at(model) : e;
   }
   return p;
 }

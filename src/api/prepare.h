@@ -18,8 +18,8 @@ struct Prepared {
   Log log;
 };
 
-/// Loads a model, settles its input, runs the prepare passes. Errors: those of load_model, settle_input and run_passes; refusal
-/// (unsupported) where the model is quantized already.
+/// Loads a model, settles its input, runs the prepare passes. Errors: those of load_model, settle_input and run_passes; input,
+/// naming the weight, for NaN; unsupported where the model is quantized already.
 Prepared prepare_model(const std::string& model, const DataOptions& data, const std::vector<std::string>& disabled_passes);
 
 /// Runs both graphs on one sample and logs how closely each output of the prepared one follows the original's.

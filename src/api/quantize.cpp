@@ -5,6 +5,7 @@
 
 #include "api/calibration.h"
 #include "api/judge.h"
+#include "api/output_file.h"
 #include "api/prepare.h"
 #include "base/file.h"
 #include "base/parallel.h"
@@ -33,12 +34,18 @@ Scheme scheme_of(const QuantizeOptions& options, const CpuTarget& cpu) {
   return scheme;
 }
 
-void check_output(const QuantizeOptions& options) {
+std::string report_file(const QuantizeOptions& options) {
+  return options.report.empty() ? options.output + ".report.json" : options.report;
+}
+
+void check_outputs(const QuantizeOptions& options) {
   if (options.dry_run) return;
-  if (options.output.empty()) throw Error(ErrorKind::usage, "no output file").fix("give one with -o");
-  for (const std::string& input : {options.model, options.data.data, options.plan, options.statistics})
-    if (!input.empty() && same_file(options.output, input))
-      throw Error(ErrorKind::usage, "is an input too; inputs are never written to").at(options.output).fix("choose another -o");
+  if (options.output.empty()) throw Error(ErrorKind::usage, "no output file").fix("give one with -o");  // before a name is made of it
+  for (const std::string& output : {options.output, report_file(options)})
+    check_output(
+        output, {options.model, options.data.data, options.data.val, options.data.preprocess, options.plan, options.statistics});
+  if (options.output == report_file(options) || same_file(options.output, report_file(options)))
+    throw Error(ErrorKind::usage, "cannot hold both the model and the report").at(options.output).fix("choose another --report");
 }
 
 /// Plan -> which nodes run on integers, in the graph's order.
@@ -57,7 +64,8 @@ void count_nodes(const Graph& graph, const Plan& plan, QuantizeResult& result) {
 }  // namespace
 
 QuantizeResult quantize(const QuantizeOptions& options) {
-  check_output(options);
+  check_outputs(options);
+  check_task_name(options.task);
   const int threads = options.threads > 0 ? options.threads : default_threads();
   const CpuTarget cpu = options.target_cpu.empty() ? this_cpu() : cpu_target(options.target_cpu);
   const Scheme scheme = scheme_of(options, cpu);
@@ -66,12 +74,19 @@ QuantizeResult quantize(const QuantizeOptions& options) {
   result.weight_bits = scheme.weight_bits;
 
   Prepared model = prepare_model(options.model, options.data, options.disabled_passes);
+  if (!options.dry_run)
+    for (const std::string& output : {options.output, report_file(options)}) {
+      refuse_input_as_output(output, model.original.files);
+      refuse_input_as_output(output, model.input.dataset);
+    }
+  if (options.verify) settle_task(options.task, model.original, model.input);
   Sources sources = open_sources(model.input, options.data);
   check_same_function(model, first_usable(*sources.calibration), threads, model.log);
 
   Plan plan;
   if (!options.plan.empty()) {
     plan = plan_from_json(read_file(options.plan), options.plan);
+    result.weight_bits = plan.scheme.weight_bits;
   } else {
     Region region = integer_region(model.graph, {options.exclude.begin(), options.exclude.end()});
     const Calibration calibration =
@@ -100,7 +115,7 @@ QuantizeResult quantize(const QuantizeOptions& options) {
         {.task = options.task, .threads = threads, .seed = options.seed, .latency_rounds = 8, .progress = options.progress});
   }
   save_model(quantized, options.output);
-  write_file(options.report.empty() ? options.output + ".report.json" : options.report, to_json(result));
+  write_file(report_file(options), to_json(result));
   return result;
 }
 

@@ -8,6 +8,7 @@
 namespace pare {
 
 VerifyReport verify(const VerifyOptions& options) {
+  check_task_name(options.task);
   Prepared model = prepare_model(options.reference, options.data, {});
   const Graph test = load_model(options.test);
   // Here all of --data is judged, unless a YAML or --val names the held-out part.

@@ -79,6 +79,15 @@ void write_file(const std::string& path, std::string_view bytes) {
     throw give_up();
 }
 
+void require_writable(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw Error(ErrorKind::system, "cannot be written: it is a folder").at(path);
+  std::string temporary = path + ".XXXXXX";
+  const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (file.get() < 0) throw system_error(path, "cannot be written");
+  ::unlink(temporary.c_str());
+}
+
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code ignored;
   return std::filesystem::equivalent(a, b, ignored);

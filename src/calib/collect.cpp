@@ -72,7 +72,8 @@ std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::s
       if (tensors.contains(name) && !outside.contains(name)) inner.push_back(name);
   std::vector<Chunk> chunks = make_chunks(graph, inner, options);
 
-  const auto measured = [&](const Chunk& chunk, std::span<const OutputView> views, const std::string& sample) -> std::optional<Error> {
+  const auto measured = [&](const Chunk& chunk, std::span<const OutputView> views,
+                            const std::string& sample) -> std::optional<Error> {
     std::vector<std::optional<Error>> errors(views.size());
     parallel_for(views.size(), options.threads, [&](size_t v) {
       const bool own_output = v < chunk.first_output;
@@ -106,7 +107,8 @@ std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::s
       std::optional<Error> stopped;
       for (Chunk& chunk : chunks) {
         try {
-          chunk.session.run(sample->inputs, [&](std::span<const OutputView> views) { stopped = measured(chunk, views, sample->name); });
+          chunk.session.run(sample->inputs,
+                            [&](std::span<const OutputView> views) { stopped = measured(chunk, views, sample->name); });
         } catch (Error& e) {
           throw e.at("sample '" + sample->name + "'");
         }

@@ -42,7 +42,8 @@ Histogram unpack_histogram(const json& t) {
   const float min = t.at("min");
   const float max = t.at("max");
   constexpr int kLargestExponent = std::numeric_limits<float>::max_exponent;
-  if (exponent < Histogram::kMinExponent || exponent > kLargestExponent || !std::isfinite(min) || !std::isfinite(max) || min > max)
+  if (exponent < Histogram::kMinExponent || exponent > kLargestExponent || !std::isfinite(min) || !std::isfinite(max) ||
+      min > max)
     throw std::out_of_range("histogram");
   return Histogram::restore(exponent, min, max, t.at("not_finite"), unpack(t.at("bins")));
 }

@@ -136,7 +136,7 @@ uint64_t fnv1a(std::string_view text) {
 
 }  // namespace
 
-Dataset open_dataset(const std::string& argument) {
+Dataset open_dataset(const std::string& argument, std::string_view use) {
   if (!is_there(argument)) throw Error(ErrorKind::input, "no such file or folder").at(argument);
   const std::string kind = fs::is_directory(argument) ? "" : extension(argument);
   Dataset dataset;
@@ -155,7 +155,7 @@ Dataset open_dataset(const std::string& argument) {
         .fix("give a folder of images, a .txt list, a YOLO .yaml, .npy or .npz");
   }
   dataset.source = argument;
-  if (dataset.files.empty()) throw Error(ErrorKind::input, "calibration set is empty").at(argument);
+  if (dataset.files.empty()) throw Error(ErrorKind::input, std::string(use) + " set is empty").at(argument);
   return dataset;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace pare {
@@ -23,8 +24,8 @@ struct Dataset {
 ///   a .txt list: one path per line, relative to the list's folder, else to the working directory; blank lines and # comments
 ///   allowed; a .yaml or .yml of a YOLO dataset: path, train, val, names; train and val are a folder, a .txt list or a list of
 ///   these; a .npy or .npz: arrays with a leading sample axis.
-/// Errors: ErrorKind::input if the path is missing, of no such kind, malformed, or "calibration set is empty".
-Dataset open_dataset(const std::string& argument);
+/// Errors: ErrorKind::input if the path is missing, of no such kind, malformed, or "`use` set is empty".
+Dataset open_dataset(const std::string& argument, std::string_view use = "calibration");
 
 struct Split {
   std::vector<std::string> calibration;

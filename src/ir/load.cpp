@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/file.h"
 #include "ir/one_line.h"
@@ -28,8 +29,13 @@ uint64_t byte_count(const std::string& text, const std::string& place) {
   return value;
 }
 
-/// `total` counts the bytes read so far.
-void read_external(proto::TensorProto& tensor, const fs::path& folder, uint64_t& total) {
+/// What was read beside the model file so far.
+struct External {
+  uint64_t total = 0;  ///< bytes
+  std::set<std::string> files;
+};
+
+void read_external(proto::TensorProto& tensor, const fs::path& folder, External& external) {
   if (tensor.data_location() != proto::TensorProto::EXTERNAL) return;
   const std::string place = "tensor '" + tensor.name() + "'";
   std::string location;
@@ -55,8 +61,9 @@ void read_external(proto::TensorProto& tensor, const fs::path& folder, uint64_t&
     throw Error(ErrorKind::input, "its external data file '" + path.string() + "' has " + std::to_string(found) +
                                       " bytes, needs " + std::to_string(wanted) + " from byte " + std::to_string(offset))
         .at(place);
-  total += wanted;
-  if (total > kLargestModel)
+  external.files.insert(path.string());
+  external.total += wanted;
+  if (external.total > kLargestModel)
     throw Error(ErrorKind::unsupported, "the model's tensors exceed the 2 GB of one ONNX file").at(place);
   std::ifstream file(path, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(offset));
@@ -69,21 +76,22 @@ void read_external(proto::TensorProto& tensor, const fs::path& folder, uint64_t&
 }
 
 /// Initializers and tensors in attributes, subgraphs included.
-void read_external(proto::GraphProto& graph, const fs::path& folder, uint64_t& total) {
-  for (auto& tensor : *graph.mutable_initializer()) read_external(tensor, folder, total);
+void read_external(proto::GraphProto& graph, const fs::path& folder, External& external) {
+  for (auto& tensor : *graph.mutable_initializer()) read_external(tensor, folder, external);
   for (auto& node : *graph.mutable_node()) {
     for (auto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_t()) read_external(*attribute.mutable_t(), folder, total);
-      if (attribute.has_g()) read_external(*attribute.mutable_g(), folder, total);
+      if (attribute.has_t()) read_external(*attribute.mutable_t(), folder, external);
+      if (attribute.has_g()) read_external(*attribute.mutable_g(), folder, external);
     }
   }
 }
 
 proto::ModelProto parse(const std::string& bytes) {
   proto::ModelProto model;
+  if (bytes.empty()) throw Error(ErrorKind::input, "empty file, not an ONNX model").fix("copy or export it again");
   constexpr char kIrVersionField = 0x08;  // ModelProto writers put ir_version first
   if (!model.ParseFromString(bytes)) {
-    const bool looks_like_onnx = !bytes.empty() && bytes.front() == kIrVersionField;
+    const bool looks_like_onnx = bytes.front() == kIrVersionField;
     throw Error(ErrorKind::input, looks_like_onnx ? "truncated or damaged ONNX file" : "not an ONNX file")
         .fix(looks_like_onnx ? "copy or export it again" : "give a model exported to ONNX");
   }
@@ -105,7 +113,9 @@ void check_domains(const proto::GraphProto& graph, const std::map<std::string, i
     const std::string& shown = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
     const std::string place = "node '" + shown + "' (" + node.op_type() + ")";
     if (import == imports.end())
-      throw Error(ErrorKind::input, "the model imports no opset for its domain '" + domain + "'").at(place);
+      throw Error(ErrorKind::input, "the model imports no opset for its domain '" + domain + "'")
+          .at(place)
+          .fix("add the import to the model's opset_import");
     const auto range = known.find(domain);
     if (range != known.end() && import->second > range->second.second)
       throw Error(ErrorKind::unsupported, "opset " + std::to_string(import->second) + " is newer than " +
@@ -120,17 +130,19 @@ Graph load_model(const std::string& path) {
   try {
     proto::ModelProto model = parse(read_file(path));
     const fs::path folder = fs::path(path).parent_path();
-    uint64_t total = 0;
-    read_external(*model.mutable_graph(), folder, total);
+    External external;
+    read_external(*model.mutable_graph(), folder, external);
     std::map<std::string, int64_t> imports;
     for (const auto& o : model.opset_import()) imports[o.domain() == "ai.onnx" ? "" : o.domain()] = o.version();
     check_domains(model.graph(), imports);
     try {
       proto::checker::check_model(model);
     } catch (const std::exception& e) {
-      throw Error(ErrorKind::input, "ONNX's checker refuses it: " + one_line(e.what()));
+      throw Error(ErrorKind::input, "ONNX's checker refuses it: " + one_line(e.what())).fix("export the model again, or mend it");
     }
     Graph graph = from_proto(model);
+    graph.files = {path};
+    graph.files.insert(graph.files.end(), external.files.begin(), external.files.end());
     infer_shapes(graph);
     return graph;
   } catch (Error& e) {

@@ -21,7 +21,7 @@ struct Level {
 };
 using Levels = std::vector<Level>;
 
-int64_t positions(const Levels& levels, Size Level::* size) {
+int64_t positions(const Levels& levels, Size Level::*size) {
   int64_t sum = 0;
   for (const Level& level : levels) sum += (level.*size).height * (level.*size).width;
   return sum;
@@ -40,9 +40,6 @@ std::vector<Levels> possible_levels(Size before, Size after) {
   }
   return all;
 }
-
-/// A dimension made of `before` positions, times a factor, becomes one of `after`.
-bool scales(int64_t from, int64_t to, int64_t before, int64_t after) { return from % before == 0 && from / before * after == to; }
 
 class Resizer {
  public:
@@ -83,9 +80,10 @@ class Resizer {
   }
 
   bool mend_first_misfit() {
-    for (const Node& node : graph_.nodes) {
-      if (node.is("Reshape") && graph_.constant(node.input(1)) != nullptr && !fits(node)) {
-        refit(node);
+    for (Node& node : graph_.nodes) {
+      if (refitted_.contains(node.outputs[0])) continue;
+      if (node.is("Reshape") && graph_.constant(node.input(1)) != nullptr && refit(node)) {
+        refitted_.insert(node.outputs[0]);
         return true;
       }
       if (is_binary(node) && mend_operand(node)) return true;
@@ -115,7 +113,8 @@ class Resizer {
         if (from == to || from == 1 || to == 1) continue;
         bool remade = false;
         for (const std::string& name : sources) remade = remake_table(name, from, to) || remade;
-        if (!remade) throw refusal("its constant operand " + shape_text(*table) + " does not fit " + shape_text(*other)).at(node.label());
+        if (!remade)
+          throw refusal("its constant operand " + shape_text(*table) + " does not fit " + shape_text(*other)).at(node.label());
         return true;
       }
     }
@@ -133,7 +132,8 @@ class Resizer {
       return std::find(node.outputs.begin(), node.outputs.end(), tensor) != node.outputs.end();
     });
     return maker != graph_.nodes.end() && !maker->is("Shape") &&
-           std::all_of(maker->inputs.begin(), maker->inputs.end(), [&](const auto& name) { return constants_behind(name, sources); });
+           std::all_of(maker->inputs.begin(), maker->inputs.end(),
+                       [&](const auto& name) { return constants_behind(name, sources); });
   }
 
   bool remake_table(const std::string& name, int64_t from, int64_t to) {
@@ -189,51 +189,38 @@ class Resizer {
               if (!(std::abs(at(row, column) - value(row, column)) <= 1e-3F)) return std::nullopt;
           read += static_cast<size_t>(level.before.height * level.before.width);
           for (int64_t row = 0; row < level.after.height; ++row)
-            for (int64_t column = 0; column < level.after.width; ++column) to[(o * new_count + write++) * inner + i] = value(row, column);
+            for (int64_t column = 0; column < level.after.width; ++column)
+              to[(o * new_count + write++) * inner + i] = value(row, column);
         }
       }
     }
     return table;
   }
 
-  bool fits(const Node& reshape) const {
-    const auto input = shape_of(graph_, reshape.inputs[0]);
-    return !input || result(reshape, *input, to_ints(*graph_.constant(reshape.inputs[1]))).has_value();
-  }
-
-  /// What the Reshape makes of `input`; nullopt where the numbers of elements differ, or where -1 would swallow what the old size
-  /// left in the other numbers.
-  std::optional<Shape> result(const Node& reshape, const Shape& input, const Shape& target) const {
+  /// What a Reshape makes of `input`; nullopt where the numbers of elements differ.
+  static std::optional<Shape> result(const Shape& input, const Shape& target) {
     Shape made = target;
     int64_t known = 1;
     std::optional<size_t> open;
     for (size_t d = 0; d < made.size(); ++d) {
       if (made[d] == 0 && d < input.size()) made[d] = input[d];
-      if (made[d] == -1) open = d;
-      else known *= made[d];
+      if (made[d] == -1)
+        open = d;
+      else
+        known *= made[d];
     }
     const int64_t count = element_count(input);
     if (!open) return known == count ? std::optional(made) : std::nullopt;
     if (known <= 0 || count % known != 0) return std::nullopt;
     made[*open] = count / known;
-    const auto old = shape_of(old_, reshape.outputs[0]);
-    if (old && old->size() == made.size() && !explained((*old)[*open], made[*open])) return std::nullopt;
     return made;
-  }
-
-  bool explained(int64_t from, int64_t to) const {
-    return from == to || std::any_of(levels_.begin(), levels_.end(), [&](const Levels& levels) {
-             const Level& first = levels.front();
-             return scales(from, to, positions(levels, &Level::before), positions(levels, &Level::after)) ||
-                    scales(from, to, first.before.height, first.after.height) || scales(from, to, first.before.width, first.after.width);
-           });
   }
 
   /// Targets in which numbers of the old size are replaced: all positions of a head, or of one level (times anchors), in one
   /// number, or height and width of one level side by side.
   std::vector<Shape> candidates(const Shape& target) const {
     constexpr int64_t kMostAnchors = 16;
-    std::vector<Shape> all;
+    std::vector<Shape> all{target};
     for (const Levels& levels : levels_) {
       const int64_t before = positions(levels, &Level::before);
       for (size_t d = 0; d < target.size(); ++d) {
@@ -251,26 +238,30 @@ class Resizer {
     return all;
   }
 
-  /// Of the targets that fit, the one that leaves most axes at either end as they arrive.
-  void refit(const Node& reshape) {
-    const Shape input = *shape_of(graph_, reshape.inputs[0]);
+  /// Gives a Reshape that no longer fits a new target. Of those that fit, the one that leaves most axes at either end as they
+  /// arrive: -1 must not swallow what the old size left in the other numbers.
+  bool refit(Node& reshape) {
+    const auto input = shape_of(graph_, reshape.inputs[0]);
+    if (!input) return false;
     const Shape target = to_ints(*graph_.constant(reshape.inputs[1]));
     std::optional<Shape> best;
     std::ptrdiff_t most = -1;
     for (const Shape& candidate : candidates(target)) {
-      const auto made = result(reshape, input, candidate);
+      const auto made = result(*input, candidate);
       if (!made) continue;
-      const auto same = (std::mismatch(made->begin(), made->end(), input.begin(), input.end()).first - made->begin()) +
-                        (std::mismatch(made->rbegin(), made->rend(), input.rbegin(), input.rend()).first - made->rbegin());
+      const auto same = (std::mismatch(made->begin(), made->end(), input->begin(), input->end()).first - made->begin()) +
+                        (std::mismatch(made->rbegin(), made->rend(), input->rbegin(), input->rend()).first - made->rbegin());
       if (same > most) best = candidate, most = same;
     }
     if (!best)
-      throw refusal("its target " + shape_text(target) + " was made for another input size and what arrives is now " + shape_text(input))
+      throw refusal("its target " + shape_text(target) + " was made for another input size and what arrives is now " +
+                    shape_text(*input))
           .at(reshape.label());
-    const std::string name = reshape.inputs[1] + "_" + shape_text(shape_) + "_" + reshape.outputs[0];  // others may share the old one
+    if (*best == target) return false;
+    const std::string name = reshape.outputs[0] + "_" + shape_text(shape_) + "_shape";  // others may share the old one
     graph_.initializers[name] = Tensor::of<int64_t>({static_cast<int64_t>(best->size())}, *best);
-    for (Node& node : graph_.nodes)
-      if (node.outputs[0] == reshape.outputs[0]) node.inputs[1] = name;
+    reshape.inputs[1] = name;
+    return true;
   }
 
   /// What would run and silently undo the new size, or not run.
@@ -287,7 +278,8 @@ class Resizer {
           if ((*input)[d] != (*old_input)[d] && (*now)[d] == (*old)[d])
             throw refusal("it cuts at a size that was fixed at export").at(node.label());
       const Tensor* weight = graph_.constant(node.input(1));
-      if ((node.is("Gemm") || node.is("MatMul")) && weight != nullptr && weight->shape().size() == 2 && input && !input->empty()) {
+      if ((node.is("Gemm") || node.is("MatMul")) && weight != nullptr && weight->shape().size() == 2 && input &&
+          !input->empty()) {
         const bool transposed = node.attribute<int64_t>("transB", 0) != 0;
         const size_t axis = node.attribute<int64_t>("transA", 0) != 0 ? 0 : input->size() - 1;
         if ((*input)[axis] != weight->shape()[transposed ? 1 : 0])
@@ -303,6 +295,7 @@ class Resizer {
   Graph graph_, old_;
   const Shape& shape_;
   std::vector<Levels> levels_;
+  std::set<std::string> refitted_;  ///< Reshapes, by output
 };
 
 }  // namespace
@@ -319,8 +312,8 @@ Graph resize_input(Graph graph, const Shape& shape) {
   for (size_t d = 0; d < shape.size(); ++d) {
     if (!dims[d].size || dims[d].size == shape[d]) continue;
     if (shape.size() != 4 || (d != h && d != h + 1))
-      throw Error(ErrorKind::usage, shape_text(shape) + " differs from the model's " + std::to_string(*dims[d].size) + " in axis " +
-                                        std::to_string(d) + ", which is not height or width")
+      throw Error(ErrorKind::usage, shape_text(shape) + " differs from the model's " + std::to_string(*dims[d].size) +
+                                        " in axis " + std::to_string(d) + ", which is not height or width")
           .at("--shape");
     frozen = true;
   }

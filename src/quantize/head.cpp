@@ -25,7 +25,7 @@ struct ChannelErrors {
 /// whose range is known even where no sample came near 1.
 double own_scale_error(double low, double high) {
   constexpr double kStepsTimesFour = 4 * 255;  // rounding errs by a quarter of a step in the mean
-  return (low >= 0 && high <= 1 ? 1 : std::max(-low, high)) / kStepsTimesFour;
+  return (low >= 0 && high <= 1 ? 1 : high - low) / kStepsTimesFour;
 }
 
 /// The axis that tells an output's channels apart: the shortest behind the batch that is longer than 1 (85 of 1x25200x85, 84 of
@@ -76,7 +76,8 @@ Graph decoding_graph(const Graph& graph, const std::vector<bool>& tail, const st
     const auto captured = captured_names(node);
     reads.insert(reads.end(), captured.begin(), captured.end());
     for (const std::string& name : reads)
-      if (!name.empty() && graph.constant(name) == nullptr && made.insert(name).second) part.inputs.push_back(*graph.value(name));
+      if (!name.empty() && graph.constant(name) == nullptr && made.insert(name).second)
+        part.inputs.push_back(graph.value(name).value_or(Value{name, DType::f32, std::nullopt, ""}));
     made.insert(node.outputs.begin(), node.outputs.end());
     part.nodes.push_back(node);
   }
@@ -245,7 +246,8 @@ void settle_head(const Graph& graph, Region& region, const PlanMaker& make_plan,
       if (known.contains(group) && known.at(group).excess <= 1) continue;
       const Verdict verdict = known[group] = judge.judge(plan, group);
       if (verdict.excess <= 1) {
-        log.push_back({"settle_head", "tensor '" + name + "'", "quantized", "alone it causes at most " + verdict.words});
+        if (!verdict.words.empty())
+          log.push_back({"settle_head", "tensor '" + name + "'", "quantized", "alone it causes at most " + verdict.words});
         continue;
       }
       const auto node = culprit(graph, region, tail, group);

@@ -1,6 +1,7 @@
 #include "quantize/insert_qdq.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 
 #include "ir/edit.h"
@@ -26,12 +27,15 @@ struct WeightView {
   size_t outer = 1, channels = 1, inner = 1;
   int64_t axis = 0;
 
+  bool split = false;  ///< one scale for each channel
+
   WeightView(const Tensor& weight, int64_t channel_axis, bool per_channel) : axis(channel_axis) {
     const Shape& shape = weight.shape();
     if (!per_channel || shape.empty()) {
       inner = static_cast<size_t>(weight.count());
       return;
     }
+    split = true;
     for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d)
       (d < axis ? outer : d == axis ? channels : inner) *= static_cast<size_t>(shape[static_cast<size_t>(d)]);
   }
@@ -45,12 +49,18 @@ class Writer {
   Graph run() {
     check_names();
     const size_t count = graph_.nodes.size();
-    for (const Value& input : graph_.inputs) quantize_activation(input.name, false);
     for (size_t i = 0; i < count; ++i) {
       const auto node = plan_.nodes.find(graph_.nodes[i].outputs.front());
-      const bool integer = node != plan_.nodes.end() && node->second.integer;
-      integer_.push_back(integer);
-      for (const std::string& output : std::vector<std::string>(graph_.nodes[i].outputs)) quantize_activation(output, integer);
+      integer_.push_back(node != plan_.nodes.end() && node->second.integer);
+    }
+    for (size_t i = 0; i < count; ++i)
+      if (integer_[i]) keep_clamp(i);
+    for (size_t i = 0; i < count; ++i)
+      if (integer_[i]) check_node(i);
+    for (const Value& input : graph_.inputs) quantize_activation(input.name, false);
+    for (size_t i = 0; i < count; ++i) {
+      for (const std::string& output : std::vector<std::string>(graph_.nodes[i].outputs))
+        quantize_activation(output, integer_[i]);
     }
     for (size_t i = 0; i < count; ++i) rewire(i);
     for (auto& node : added_) graph_.nodes.push_back(std::move(node));
@@ -73,9 +83,51 @@ class Writer {
     for (const auto& [name, t] : plan_.tensors)
       if (!known.contains(name))
         throw Error(ErrorKind::input, "the plan names a tensor that the model does not have").at("tensor '" + name + "'");
+    for (const auto& [name, t] : plan_.tensors)
+      if (const auto value = graph_.value(name); t.quantized && value && value->type != DType::f32)
+        throw Error(ErrorKind::input, "the plan quantizes it, but it holds " + dtype_name(value->type))
+            .at("tensor '" + name + "'");
     for (const auto& [name, n] : plan_.nodes)
       if (!known.contains(name))
         throw Error(ErrorKind::input, "the plan names a node that the model does not have").at("node of '" + name + "'");
+  }
+
+  /// A clamp that this Q and its scale do not absorb: one more Q with the same numbers goes before it, so that the node there
+  /// still runs on integers.
+  void keep_clamp(size_t i) {
+    const Node& node = graph_.nodes[i];
+    const OpRow* row = op_row(node);
+    const TensorPlan* t = planned(node.outputs.front());
+    if (row == nullptr || row->flow != Flow::clamp || t == nullptr || planned(node.inputs[0]) != nullptr) return;
+    const Range covered = representable(t->params, t->type);
+    const auto bounds = clamp_bounds(graph_, node);
+    const double slack = 1e-6 * (covered.high - covered.low);
+    if (bounds && bounds->low <= covered.low + slack && bounds->high >= covered.high - slack) return;
+    log_.push_back({"insert_qdq", node.label(), "float between integers",
+                    "its Q has zero point " + std::to_string(t->params.zero_point) + " and so reaches beyond what it cuts to"});
+    TensorPlan before = *t;
+    before.group = "";
+    plan_.tensors[node.inputs[0]] = before;
+  }
+
+  /// Its only reader is a clamp that the Q behind absorbs.
+  bool absorbed(const std::string& tensor) const {
+    if (!index_.used_once(tensor)) return false;
+    const size_t reader = index_.consumers(tensor).front();
+    return integer_[reader] && op_row(graph_.nodes[reader])->flow == Flow::clamp;
+  }
+
+  void check_node(size_t i) const {
+    const Node& node = graph_.nodes[i];
+    const OpRow* row = op_row(node);
+    const auto refuse = [&](const std::string& why) {
+      throw Error(ErrorKind::input, "the plan runs it on integers, but " + why).at(node.label());
+    };
+    if (row == nullptr || row->ort_integer_kernel.empty()) refuse("there is no integer kernel for it");
+    for (const std::string& name : activation_inputs(graph_, node))
+      if (planned(name) == nullptr && row->flow != Flow::clamp) refuse("keeps its input '" + name + "' float");
+    for (const std::string& name : node.outputs)
+      if (!name.empty() && planned(name) == nullptr && !absorbed(name)) refuse("keeps its output '" + name + "' float");
   }
 
   const TensorPlan* planned(const std::string& tensor) const {
@@ -129,18 +181,28 @@ class Writer {
     const bool integer = integer_[i];
     if (integer) quantize_constants(i);
     Node& node = graph_.nodes[i];
-    if (integer) {
-      for (const std::string& name : activation_inputs(graph_, node))
-        if (planned(name) == nullptr && op_row(node)->flow != Flow::clamp)
-          throw Error(ErrorKind::input, "the plan runs it on integers, but keeps its input '" + name + "' float")
-              .at(node.label());
-    }
     for (std::string& name : node.inputs) {
       const auto it = restored_.find(name);
       if (it != restored_.end() && (integer || it->second.all_readers)) name = it->second.restored;
     }
+    if (!integer) shield_float_weight(node);
     for (std::string& name : node.outputs)
       if (const auto it = renamed_.find(name); it != renamed_.end()) name = it->second;
+  }
+
+  /// ONNX Runtime (since 1.21) quantizes the float weight of a Conv, ConvTranspose or Gemm that reads a DequantizeLinear, with
+  /// one scale for the whole weight. A Max of one input hands the values on and keeps the two apart.
+  void shield_float_weight(Node& node) {
+    if (!node.is("Conv") && !node.is("ConvTranspose") && !node.is("Gemm")) return;
+    const bool restored =
+        std::any_of(restored_.begin(), restored_.end(), [&](const auto& r) { return r.second.restored == node.inputs[0]; });
+    if (!restored || graph_.constant(node.input(1)) == nullptr) return;
+    std::string& shielded = shielded_[node.inputs[0]];
+    if (shielded.empty()) {
+      shielded = fresh_(node.inputs[0] + "_kept_float");
+      add("Max", shielded, {node.inputs[0]});
+    }
+    node.inputs[0] = shielded;
   }
 
   void quantize_constants(size_t i) {
@@ -154,6 +216,10 @@ class Writer {
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       const Tensor* constant = graph_.constant(node.inputs[k]);
       if (constant == nullptr || constant->type() != DType::f32) continue;
+      if (const auto it = arithmetic_.find(node.inputs[k]); it != arithmetic_.end()) {
+        graph_.nodes[i].inputs[k] = it->second;
+        continue;
+      }
       const std::vector<float> values = to_floats(*constant);
       const auto [low, high] = std::minmax_element(values.begin(), values.end());
       TensorPlan t;
@@ -164,7 +230,7 @@ class Writer {
       const std::string quantized = fresh_(node.inputs[k] + "_quantized");
       graph_.initializers[quantized] = quantize(values, constant->shape(), t.params, t.type);
       add("DequantizeLinear", restored, {quantized, scale, zero_point});
-      graph_.nodes[i].inputs[k] = restored;
+      graph_.nodes[i].inputs[k] = arithmetic_[node.inputs[k]] = restored;
     }
   }
 
@@ -172,7 +238,9 @@ class Writer {
     const Node node = graph_.nodes[i];
     const std::string weight_name = node.inputs[1];
     const Tensor weight = *graph_.constant(weight_name);
-    const WeightView view(weight, weight_channel_axis(node, weight), plan_.scheme.per_channel);
+    // A vector's only axis is the one summed over, and QLinearMatMul takes a batch of matrices with one scale only.
+    const bool matrix = !node.is("MatMul") || weight.shape().size() == 2;
+    const WeightView view(weight, weight_channel_axis(node, weight), plan_.scheme.per_channel && matrix);
     const int limit = plan_.scheme.weight_limit();
     std::vector<float> scales;
     try {
@@ -184,7 +252,12 @@ class Writer {
     std::vector<float> bias;
     if (const Tensor* b = graph_.constant(node.input(2)); b != nullptr) {
       bias = to_floats(*b);
-      if (input != nullptr) make_room_for_bias(node, bias, input->params.scale, scales);
+      if (!std::all_of(bias.begin(), bias.end(), [](float v) { return std::isfinite(v); }))
+        throw Error(ErrorKind::input, "holds a NaN or infinite bias").at("tensor '" + node.input(2) + "'").at(node.label());
+      if (input != nullptr) {
+        fit_dead_channels(weight, view, bias, input->params.scale, limit, scales);
+        make_room_for_bias(node, bias, input->params.scale, scales);
+      }
     }
     // The same weight may serve several nodes; with equal scales they share one int8 copy.
     auto& made = weights_[weight_name];
@@ -197,13 +270,33 @@ class Writer {
     if (!bias.empty() && input != nullptr) graph_.nodes[i].inputs[2] = write_bias(node, bias, input->params.scale, scales);
   }
 
+  /// Where all weights are zero their scale is free, and the bias takes many steps of it.
+  static void fit_dead_channels(const Tensor& weight, const WeightView& view, const std::vector<float>& bias, float input_scale,
+                                int limit, std::vector<float>& scales) {
+    constexpr double kSteps = 1 << 20;
+    const auto values = weight.as<float>();
+    for (size_t c = 0; c < scales.size(); ++c) {
+      bool dead = true;
+      for (size_t i = 0; dead && i < values.size(); ++i)
+        if (i / view.inner % view.channels == c) dead = std::abs(values[i]) / static_cast<float>(limit) < FLT_MIN;
+      if (!dead) continue;
+      float largest = 0;
+      for (size_t b = 0; b < bias.size(); ++b)
+        if (scales.size() == 1 || b == c) largest = std::max(largest, std::abs(bias[b]));
+      if (largest > 0) scales[c] = static_cast<float>(std::clamp<double>(largest / (input_scale * kSteps), FLT_MIN, FLT_MAX));
+    }
+  }
+
   void make_room_for_bias(const Node& node, const std::vector<float>& bias, float input_scale, std::vector<float>& scales) {
-    constexpr double kLargest = 2147483000;
+    constexpr double kLargest = 1 << 30;  // as much again is left for the sum of the products
     size_t raised = 0;
     for (size_t c = 0; c < bias.size(); ++c) {
       float& scale = scales[scales.size() == 1 ? 0 : c];
       const double needed = std::abs(bias[c]) / (static_cast<double>(input_scale) * kLargest);
-      if (needed > scale) scale = std::nextafter(static_cast<float>(needed), 1.F), ++raised;
+      if (needed > scale) ++raised;
+      // The product of both scales must not underflow either.
+      const double least = std::max(needed, 2.0 * FLT_MIN / input_scale);
+      if (least > scale) scale = std::nextafter(static_cast<float>(std::min<double>(least, FLT_MAX / 2)), FLT_MAX);
     }
     if (raised > 0)
       log_.push_back(
@@ -220,7 +313,7 @@ class Writer {
     const std::string quantized = fresh_(name + "_quantized");
     const std::string scale = fresh_(name + "_scale");
     const std::string zero_point = fresh_(name + "_zero_point");
-    const bool per_channel = view.channels > 1 || plan_.scheme.per_channel;
+    const bool per_channel = view.split;
     const Shape channels = per_channel ? Shape{static_cast<int64_t>(scales.size())} : Shape{};
     graph_.initializers[quantized] = Tensor::of<int8_t>(
         weight.shape(), quantize_channels(weight.as<float>(), view.outer, view.channels, view.inner, scales, limit));
@@ -263,14 +356,16 @@ class Writer {
   Graph graph_;
   const GraphIndex index_;
   FreshNames fresh_;
-  const Plan& plan_;
+  Plan plan_;
   Log& log_;
   std::vector<bool> integer_;
   std::vector<Node> added_;
   std::map<std::string, Pair> pairs_;
   std::map<std::string, Names> restored_;
   std::map<std::string, std::string> renamed_;
+  std::map<std::string, std::string> shielded_;
   std::map<std::string, std::vector<Weight>> weights_;
+  std::map<std::string, std::string> arithmetic_;  ///< float constant -> output of its DequantizeLinear
 };
 
 }  // namespace

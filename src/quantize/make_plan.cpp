@@ -123,23 +123,50 @@ class Planner {
         t.range = {row->curve(std::min(in.low, 0.0)), row->curve(std::max(in.high, 0.0))};
         t.method = node.op_type + " of '" + inputs[0] + "'";
       } else {
-        join(inputs, output);
+        join(node, inputs, output);
       }
     }
   }
 
-  void join(const std::vector<std::string>& inputs, const std::string& output) {
+  /// All that reads `tensor` takes its scale from the group of `output`.
+  bool stays_inside(const std::string& tensor, const std::string& output) {
+    if (index_.is_output(tensor)) return false;
+    for (const size_t reader : index_.consumers(tensor)) {
+      const Node& node = graph_.nodes[reader];
+      const Flow flow = region_.integer[reader] ? op_row(node)->flow : Flow::mix;
+      if (flow == Flow::join && groups_.find(node.outputs.front()) == groups_.find(output)) continue;
+      if (flow != Flow::move) return false;
+      for (const std::string& moved : node.outputs)
+        if (!stays_inside(moved, output)) return false;
+    }
+    return true;
+  }
+
+  /// No tensor of the group of `input` loses more than `kShareBits` bits under the scale of `output`.
+  bool can_share(const std::string& input, const std::string& output) {
+    const std::string group = groups_.find(input);
+    for (const auto& [name, t] : plan_.tensors)
+      if (groups_.find(name) == group && width(name) * std::exp2(kShareBits) < width(output) && !stays_inside(name, output))
+        return false;
+    return true;
+  }
+
+  void join(const Node& node, const std::vector<std::string>& inputs, const std::string& output) {
     TensorPlan& t = plan_.tensors[output];
     t.range = plan_.tensors.at(inputs[0]).range;
     for (const std::string& name : inputs) {
       const Range& r = plan_.tensors.at(name).range;
       t.range = {std::min(t.range.low, r.low), std::max(t.range.high, r.high)};
     }
-    t.method = "widest of " + std::to_string(inputs.size()) + " inputs";
-    for (const std::string& name : inputs) {
-      const bool near = width(name) * std::exp2(kShareBits) >= width(output);
-      if (index_.used_once(name) || near) groups_.join(output, name);
+    for (const std::string& name : node.inputs) {
+      const Tensor* constant = graph_.constant(name);
+      if (constant == nullptr || constant->type() != DType::f32) continue;
+      const Extremes e = extremes(constant->as<float>());
+      t.range = {std::min<double>(t.range.low, e.min), std::max<double>(t.range.high, e.max)};
     }
+    t.method = "widest of " + std::to_string(inputs.size()) + " inputs";
+    for (const std::string& name : inputs)
+      if (can_share(name, output)) groups_.join(output, name);
   }
 
   void settle_groups() {
@@ -161,13 +188,22 @@ class Planner {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
       plan_.nodes[node.outputs.front()] = {node.op_type, region_.integer[i], region_.reasons[i]};
-      if (region_.integer[i]) continue;
       for (const std::string& output : node.outputs) {
-        const auto value = graph_.value(output);
-        if (!output.empty() && value && value->type == DType::f32 && !plan_.tensors.contains(output))
-          plan_.tensors[output].reason = "made in float: " + region_.reasons[i];
+        if (region_.integer[i] && !index_.consumers(output).empty()) {
+          explain(output, "the Q stands behind '" + graph_.nodes[index_.consumers(output).front()].outputs.front() + "'");
+        } else {
+          explain(output, "made in float: " + region_.reasons[i]);
+        }
       }
     }
+    for (const Value& input : graph_.inputs) explain(input.name, "no integer node reads it");
+  }
+
+  /// The reason of a float tensor.
+  void explain(const std::string& tensor, const std::string& reason) {
+    const auto value = graph_.value(tensor);
+    if (!tensor.empty() && value && value->type == DType::f32 && !plan_.tensors.contains(tensor))
+      plan_.tensors[tensor].reason = reason;
   }
 
   const Graph& graph_;
@@ -186,6 +222,14 @@ std::set<std::string> tensors_to_measure(const Graph& graph, const Region& regio
   const GraphIndex index(graph);
   std::set<std::string> tensors = integer_tensors(graph, region);
   std::erase_if(tensors, [&](const std::string& t) { return derived(producer_flow(graph, index, region, t)); });
+  const std::vector<bool> tail = tail_nodes(graph);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!tail[i] || !region.integer[i]) continue;
+    const Node& node = graph.nodes[i];
+    if (op_row(node)->flow == Flow::clamp) tensors.insert(node.inputs[0]);
+    for (const std::string& output : node.outputs)
+      if (!output.empty()) tensors.insert(output);
+  }
   return tensors;
 }
 

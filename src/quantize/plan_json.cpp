@@ -1,5 +1,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "quantize/plan.h"
 
@@ -28,22 +29,30 @@ ordered_json to_json(const TensorPlan& t) {
   return j;
 }
 
+void check_keys(const ordered_json& j, const std::set<std::string>& known) {
+  for (const auto& [key, value] : j.items())
+    if (!known.contains(key)) throw Error(ErrorKind::input, "unknown key '" + key + "'");
+}
+
 TensorPlan tensor_from(const ordered_json& j) {
   TensorPlan t;
+  check_keys(j, {"quantized", "type", "scale", "zero_point", "range", "method", "group", "reason"});
   t.quantized = j.at("quantized");
   t.reason = j.value("reason", "");
   if (!t.quantized) return t;
   t.type = type_from(j.at("type"));
-  t.params = {j.at("scale"), j.at("zero_point")};
+  t.params.scale = j.at("scale");
   t.range = {j.at("range").at(0), j.at("range").at(1)};
   t.method = j.value("method", "");
   t.group = j.value("group", "");
   if (!std::isfinite(t.params.scale) || t.params.scale <= 0)
     throw Error(ErrorKind::input, "its scale is " + std::to_string(t.params.scale) + ", allowed is finite and > 0");
   const QLimits limits = limits_of(t.type);
-  if (t.params.zero_point < limits.low || t.params.zero_point > limits.high)
-    throw Error(ErrorKind::input,
-                "its zero point " + std::to_string(t.params.zero_point) + " lies outside " + dtype_name(t.type));
+  const ordered_json& zero_point = j.at("zero_point");
+  if (!zero_point.is_number_integer()) throw Error(ErrorKind::input, "its zero point " + zero_point.dump() + " is no integer");
+  if (zero_point < limits.low || zero_point > limits.high)
+    throw Error(ErrorKind::input, "its zero point " + zero_point.dump() + " lies outside " + dtype_name(t.type));
+  t.params.zero_point = zero_point;
   return t;
 }
 
@@ -59,6 +68,7 @@ std::string to_json(const Plan& plan) {
                  {"range", method_name(plan.scheme.range)},
                  {"percentile", plan.scheme.percentile},
                  {"follow_activation", plan.scheme.follow_activation}};
+  j["tensors"] = j["nodes"] = ordered_json::object();
   for (const auto& [name, t] : plan.tensors) j["tensors"][name] = to_json(t);
   for (const auto& [name, n] : plan.nodes) j["nodes"][name] = {{"op", n.op}, {"integer", n.integer}, {"reason", n.reason}};
   return j.dump(1) + "\n";
@@ -70,20 +80,28 @@ Plan plan_from_json(const std::string& text, const std::string& file) {
   try {
     const ordered_json j = ordered_json::parse(text);
     if (j.at("pare_plan") != 1) throw Error(ErrorKind::input, "made by another version of pare");
+    check_keys(j, {"pare_plan", "scheme", "tensors", "nodes"});
+    place = "scheme";
     const ordered_json& s = j.at("scheme");
+    check_keys(s, {"activation", "symmetric", "per_channel", "weight_bits", "range", "percentile", "follow_activation"});
     plan.scheme.activation = type_from(s.at("activation"));
     plan.scheme.symmetric = s.at("symmetric");
     plan.scheme.per_channel = s.at("per_channel");
     plan.scheme.weight_bits = s.at("weight_bits");
+    if (plan.scheme.weight_bits != 7 && plan.scheme.weight_bits != 8)
+      throw Error(ErrorKind::input, "weight_bits is " + std::to_string(plan.scheme.weight_bits) + ", allowed are 7 and 8");
     plan.scheme.range = range_method(s.at("range").get<std::string>());
     plan.scheme.percentile = s.at("percentile");
     plan.scheme.follow_activation = s.at("follow_activation");
+    place = "tensors";
     for (const auto& [name, t] : j.at("tensors").items()) {
       place = "tensor '" + name + "'";
       plan.tensors[name] = tensor_from(t);
     }
+    place = "nodes";
     for (const auto& [name, n] : j.at("nodes").items()) {
       place = "node of '" + name + "'";
+      check_keys(n, {"op", "integer", "reason"});
       plan.nodes[name] = {n.at("op"), n.at("integer"), n.value("reason", "")};
     }
   } catch (Error& e) {

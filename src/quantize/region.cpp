@@ -1,6 +1,7 @@
 #include "quantize/region.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/op_table.h"
 
@@ -20,8 +21,8 @@ bool float_constant(const Graph& graph, const std::string& tensor) {
 std::string weighted_objection(const Graph& graph, const Node& node) {
   const bool constant = float_constant(graph, node.input(1));
   if (node.is("MatMul")) {
-    if (!constant && (graph.constant(node.input(1)) != nullptr || graph.constant(node.input(0)) != nullptr))
-      return "one of its factors is a constant that is not float";
+    if (graph.constant(node.input(0)) != nullptr) return "its first factor is the constant";
+    if (!constant && graph.constant(node.input(1)) != nullptr) return "one of its factors is a constant that is not float";
     return "";
   }
   if (!constant) return "its weight is no float constant";
@@ -30,10 +31,23 @@ std::string weighted_objection(const Graph& graph, const Node& node) {
     if (node.attribute<int64_t>("transA", 0) != 0) return "the runtime has no integer kernel for transA";
     if (node.attribute<float>("alpha", 1) != 1 || node.attribute<float>("beta", 1) != 1)
       return "the runtime has no integer kernel for alpha or beta other than 1";
+    const Tensor* weight = graph.constant(node.input(1));
     const Tensor* bias = graph.constant(node.input(2));
-    const auto output = graph.value(node.outputs[0]);
-    if (bias != nullptr && (bias->shape().size() != 1 || bias->count() == 1) && !(output && output->dims && bias->count() > 1))
-      return "its bias is no vector";
+    const int64_t channels = weight->shape().at(static_cast<size_t>(weight_channel_axis(node, *weight)));
+    if (bias != nullptr && (bias->shape().empty() || bias->count() != channels || bias->shape().back() != channels))
+      return "its bias is no vector with a number for each output channel";
+  }
+  return "";
+}
+
+/// A constant operand of a Concat, an Add or a Mul that no scale fits.
+std::string constant_objection(const Graph& graph, const Node& node) {
+  for (const std::string& input : node.inputs) {
+    const Tensor* constant = graph.constant(input);
+    if (constant == nullptr || constant->type() != DType::f32) continue;
+    if (constant->count() == 0) return "its constant '" + input + "' is empty";
+    for (const float v : constant->as<float>())
+      if (!std::isfinite(v)) return "its constant '" + input + "' holds NaN or infinite values";
   }
   return "";
 }
@@ -43,8 +57,12 @@ std::string objection(const Graph& graph, const Node& node) {
   const OpRow* row = op_row(node);
   if (row == nullptr) return "unknown operator";
   if (row->ort_integer_kernel.empty()) return "the runtime has no integer kernel for it";
+  for (const std::string& name : {node.input(0), node.outputs[0]})
+    if (const auto value = graph.value(name); !value || value->type == DType::undefined)
+      return "the type of '" + name + "' is unknown";
   if (!is_float(graph, node.input(0)) || !is_float(graph, node.outputs[0])) return "it does not work on float32";
   if (row->flow == Flow::weighted) return weighted_objection(graph, node);
+  if (row->flow == Flow::mix || row->flow == Flow::join) return constant_objection(graph, node);
   if (node.is("Resize") && node.attribute<std::string>("mode", "nearest") != "nearest") return "it interpolates";
   if (node.is("MaxPool") && node.outputs.size() > 1) return "it gives indices too";
   return "";

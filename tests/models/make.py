@@ -90,6 +90,15 @@ def two_inputs():
     return model(nodes, {}, ports, [("y", TensorProto.FLOAT, (1, 3, 32, 32))])
 
 
+def fixed_size():
+    """A matrix product whose weight fits 32 x 32 only."""
+    nodes = [helper.make_node("AveragePool", ["images"], ["pooled"], name="pool", kernel_shape=[8, 8], strides=[8, 8]),
+             helper.make_node("Flatten", ["pooled"], ["flat"], name="flatten"),
+             helper.make_node("Gemm", ["flat", "w"], ["scores"], name="gemm")]
+    return model(nodes, {"w": weights((48, 10), 3)}, [("images", TensorProto.FLOAT, (1, 3, 32, 32))],
+                 [("scores", TensorProto.FLOAT, (1, 10))])
+
+
 def future_ir():
     made = convs()
     made.ir_version = 99
@@ -120,6 +129,7 @@ MODELS = {
     "unknown_domain": lambda: with_domain(True),
     "opset99": lambda: convs(opset=99),
     "future_ir": future_ir,
+    "fixed_size": fixed_size,
 }
 
 

@@ -142,7 +142,8 @@ def best_divergence(x, levels):
     bins, width = histogram(x)
     low, high = int(np.floor(x.min() / width)), int(np.floor(x.max() / width)) + 1
     best = (np.inf, 0)
-    for t in range(levels // 2, 4097):
+    kept = np.sort(np.abs(x))[int(np.ceil(0.9999 * len(x))) - 1]  # kEntropyKeeps of range.h
+    for t in range(min(max(levels // 2, int(kept / width) + 1), max(-low, high)), 4097):
         first, last = 4096 + min(max(low, -t), 0), 4096 + max(min(high, t), 1)
         best = min(best, (divergence(bins, first, last, levels), t * width))
         if t >= max(-low, high):
