@@ -70,7 +70,9 @@ void print(const QuantizeResult& result, const std::string& output, const Common
   }
   std::sort(skipped.begin(), skipped.end());
   for (const std::string& s : skipped) fmt::print("skipped {}\n", s);
-  if (!skipped.empty()) fmt::print("{} of {} samples used\n", used, used + static_cast<int64_t>(skipped.size()));
+  if (!skipped.empty())
+    fmt::print("{} of {} samples used, {} of {} to calibrate\n", used, used + static_cast<int64_t>(skipped.size()),
+               result.calibration_samples, result.calibration_samples + static_cast<int64_t>(result.skipped.size()));
   fmt::print("{} nodes on integers, {} in float; calibrated on {} samples; weights of {} bits for {}\n", result.integer_nodes,
              result.float_nodes, result.calibration_samples, result.weight_bits, result.target_cpu);
   constexpr size_t kShown = 5;
