@@ -70,7 +70,7 @@ struct VerifyOptions {
   std::string task = "auto";  ///< auto, detect, classify, none
   int threads = 0;            ///< 0 = all processors
   uint64_t seed = 0;          ///< of bootstrap intervals
-  int latency_rounds = 8;     ///< 0 = no latency
+  int latency_rounds = 7;     ///< 0 = no latency
   Progress progress;
 };
 

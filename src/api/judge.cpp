@@ -149,7 +149,7 @@ class Judge {
     const std::vector<WatchedTensor> watched = watched_tensors(models_.test, models_.prepared);
     std::vector<std::string> taps;
     for (const WatchedTensor& w : watched) taps.push_back(w.tensor);
-    const SessionOptions session_options{.threads = options_.threads};
+    const SessionOptions session_options{.threads = options_.threads, .spin = false};
     Session reference(models_.original, session_options);
     Session test(models_.test, session_options);
     Session tapped(with_taps(models_.prepared, taps), session_options);
@@ -280,7 +280,7 @@ class Judge {
       sessions.emplace_back(*graph, SessionOptions{.threads = options_.threads});
     std::vector<std::function<void()>> runs;
     for (Session& session : sessions) runs.emplace_back([&session, &sample] { session.run(sample, [](auto) {}); });
-    const std::vector<Latency> latencies = measure_latency(runs, {.rounds = options_.latency_rounds, .runs = 3, .clock_ms = {}});
+    const std::vector<Latency> latencies = measure_latency(runs, {.rounds = options_.latency_rounds, .runs = 2, .clock_ms = {}});
     for (size_t m = 0; m < latencies.size(); ++m) {
       ModelFigures& figures = report_.models[m];
       figures.p50_ms = latencies[m].median_ms;

@@ -19,7 +19,7 @@ struct JudgeOptions {
   std::string task = "auto";
   int threads = 1;
   uint64_t seed = 0;
-  int latency_rounds = 8;
+  int latency_rounds = 7;
   Progress progress;
 };
 

@@ -112,7 +112,7 @@ QuantizeResult quantize(const QuantizeOptions& options) {
                         options.model,  options.output, static_cast<int64_t>(serialize(quantized).size())};
     result.verification = judge(
         judged, model.input, *sources.held_out,
-        {.task = options.task, .threads = threads, .seed = options.seed, .latency_rounds = 8, .progress = options.progress});
+        {.task = options.task, .threads = threads, .seed = options.seed, .latency_rounds = 7, .progress = options.progress});
   }
   save_model(quantized, options.output);
   write_file(report_file(options), to_json(result));

@@ -43,7 +43,7 @@ std::vector<Chunk> make_chunks(const Graph& graph, const std::vector<std::string
   std::vector<Chunk> chunks;
   for (auto& part : parts) {
     const Graph tapped = with_taps(graph, part);
-    chunks.push_back({std::move(part), graph.outputs.size(), Session(tapped, {.threads = options.threads})});
+    chunks.push_back({std::move(part), graph.outputs.size(), Session(tapped, {.threads = options.threads, .spin = false})});
   }
   return chunks;
 }

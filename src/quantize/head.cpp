@@ -118,7 +118,7 @@ Graph rounded(Graph graph, const Plan& plan, const std::set<std::string>& tensor
 using Outputs = std::vector<std::vector<Tensor>>;
 
 Outputs run_all(const Graph& graph, const std::vector<Feeds>& feeds, int threads) {
-  Session session(graph, {.threads = threads});
+  Session session(graph, {.threads = threads, .spin = false});
   Outputs outputs(graph.outputs.size());
   for (const Feeds& feed : feeds) {
     std::vector<Tensor> results = session.run(feed);

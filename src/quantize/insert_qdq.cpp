@@ -277,8 +277,11 @@ class Writer {
     const auto values = weight.as<float>();
     for (size_t c = 0; c < scales.size(); ++c) {
       bool dead = true;
-      for (size_t i = 0; dead && i < values.size(); ++i)
-        if (i / view.inner % view.channels == c) dead = std::abs(values[i]) / static_cast<float>(limit) < FLT_MIN;
+      for (size_t o = 0; dead && o < view.outer; ++o) {
+        const auto channel = values.subspan((o * view.channels + c) * view.inner, view.inner);
+        dead = std::all_of(channel.begin(), channel.end(),
+                           [&](float w) { return std::abs(w) / static_cast<float>(limit) < FLT_MIN; });
+      }
       if (!dead) continue;
       float largest = 0;
       for (size_t b = 0; b < bias.size(); ++b)

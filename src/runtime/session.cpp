@@ -37,6 +37,7 @@ struct Session::Impl {
       o.SetInterOpNumThreads(1);
       o.SetGraphOptimizationLevel(options.optimize ? GraphOptimizationLevel::ORT_ENABLE_ALL
                                                    : GraphOptimizationLevel::ORT_DISABLE_ALL);
+      if (!options.spin) o.AddConfigEntry("session.intra_op.allow_spinning", "0");
       if (!options.profile_prefix.empty()) o.EnableProfiling(options.profile_prefix.c_str());
       session = Ort::Session(environment(), bytes.data(), bytes.size(), o);
     } catch (const Ort::Exception& e) {

@@ -15,6 +15,7 @@ namespace pare {
 struct SessionOptions {
   int threads = 1;               ///< of one run; the runtime's own default differs, so it is always given
   bool optimize = true;          ///< all of the runtime's graph optimizations, or none
+  bool spin = true;              ///< threads wait busily for the next run: right for latency, wasteful between runs
   std::string profile_prefix{};  ///< record a profile into files that begin so; empty = off
 };
 

@@ -52,8 +52,12 @@ TEST(OpenDataset, ListIsRelativeToItself) {
 TEST(OpenDataset, ListFallsBackToTheWorkingDirectory) {
   const Scratch scratch;
   write_all(scratch, {"here.jpg"});
-  const std::string name = fs::path(scratch.path("here.jpg")).lexically_proximate(fs::current_path()).string();
-  EXPECT_THAT(open_dataset(scratch.write("list/all.txt", name)).files, ElementsAre(name));
+  const std::string list = scratch.write("list/deeper/still/than/the/working/directory/all.txt", "here.jpg");
+  const fs::path before = fs::current_path();
+  fs::current_path(scratch.path());
+  const std::vector<std::string> files = open_dataset(list).files;
+  fs::current_path(before);
+  EXPECT_THAT(files, ElementsAre("here.jpg"));
 }
 
 TEST(OpenDataset, YamlGivesTrainValAndNames) {

@@ -37,13 +37,19 @@ TEST(LoadModel, FilesThatAreNoModel) {
   const TestFolder folder("not_onnx");
   EXPECT_EQ(error_of(folder / "gone.onnx"), folder / "gone.onnx: no such file");
   write_file(folder / "empty.onnx", "");
-  EXPECT_EQ(error_of(folder / "empty.onnx"), folder / "empty.onnx: not an ONNX model: it holds no graph");
+  EXPECT_EQ(error_of(folder / "empty.onnx"), folder / "empty.onnx: empty file, not an ONNX model; copy or export it again");
   write_file(folder / "text.onnx", "this is a text, no model");
   EXPECT_EQ(error_of(folder / "text.onnx"), folder / "text.onnx: not an ONNX file; give a model exported to ONNX");
   const std::string whole = serialize(conv());
   write_file(folder / "cut.onnx", whole.substr(0, whole.size() - 40));
   EXPECT_EQ(error_of(folder / "cut.onnx"), folder / "cut.onnx: truncated or damaged ONNX file; copy or export it again");
   EXPECT_THAT(error_of(folder / ""), HasSubstr("is a folder"));
+}
+
+TEST(LoadModel, AModelWithoutAGraph) {
+  const TestFolder folder("no_graph");
+  EXPECT_EQ(error_of(written(folder / "m.onnx", conv(), [](proto::ModelProto& m) { m.clear_graph(); })),
+            folder / "m.onnx: not an ONNX model: it holds no graph");
 }
 
 TEST(LoadModel, NoTruncationOfAModelIsLoaded) {
@@ -67,7 +73,8 @@ TEST(LoadModel, Case1DomainWithoutImport) {
   const Graph g = Builder().input("x", {1}).node("QLinearAdd", {"x"}, {"y"}, {}, "com.microsoft").output("y").build();
   const auto forget = [](proto::ModelProto& m) { m.mutable_opset_import()->DeleteSubrange(1, 1); };
   EXPECT_THAT(error_of(written(folder / "named.onnx", g, forget)),
-              EndsWith("node 'y_node' (QLinearAdd): the model imports no opset for its domain 'com.microsoft'"));
+              EndsWith("node 'y_node' (QLinearAdd): the model imports no opset for its domain 'com.microsoft'; "
+                       "add the import to the model's opset_import"));
   const auto nameless = [&](proto::ModelProto& m) { forget(m), m.mutable_graph()->mutable_node(0)->clear_name(); };
   EXPECT_THAT(error_of(written(folder / "m.onnx", g, nameless)), HasSubstr("node 'y' (QLinearAdd)"));
 }
