@@ -9,11 +9,11 @@
 namespace pare {
 
 struct DemoOptions {
-  std::string folder;     ///< where everything goes; made if absent
+  std::string folder;      ///< where everything goes; made if absent
   int train_scenes = 128;  ///< for calibration
   int val_scenes = 64;     ///< held out
   uint64_t seed = 1;
-  int threads = 0;        ///< 0 = all processors
+  int threads = 0;  ///< 0 = all processors
   Progress progress;
 };
 

@@ -7,7 +7,8 @@
 
 namespace pare {
 
-/// Before any work is done for it. Errors: usage where `output` is one of the files that are read; system where it cannot be made.
+/// Before any work is done for it. Errors: usage where `output` is one of the files that are read; system where it cannot be
+/// made.
 void check_output(const std::string& output, const std::vector<std::string>& inputs);
 /// Errors: usage where `output` is one of the files that are read.
 void refuse_input_as_output(const std::string& output, const std::vector<std::string>& inputs);

@@ -40,10 +40,11 @@ std::string report_file(const QuantizeOptions& options) {
 
 void check_outputs(const QuantizeOptions& options) {
   if (options.dry_run) return;
-  if (options.output.empty()) throw Error(ErrorKind::usage, "no output file").fix("give one with -o");  // before a name is made of it
+  if (options.output.empty())
+    throw Error(ErrorKind::usage, "no output file").fix("give one with -o");  // before a name is made of it
   for (const std::string& output : {options.output, report_file(options)})
-    check_output(
-        output, {options.model, options.data.data, options.data.val, options.data.preprocess, options.plan, options.statistics});
+    check_output(output,
+                 {options.model, options.data.data, options.data.val, options.data.preprocess, options.plan, options.statistics});
   if (options.output == report_file(options) || same_file(options.output, report_file(options)))
     throw Error(ErrorKind::usage, "cannot hold both the model and the report").at(options.output).fix("choose another --report");
 }

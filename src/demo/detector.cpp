@@ -5,7 +5,8 @@ asm(".section .rodata\n"
     ".global pare_demo_detector_begin\n"
     ".global pare_demo_detector_end\n"
     "pare_demo_detector_begin:\n"
-    ".incbin \"" PARE_DEMO_DETECTOR "\"\n"
+    ".incbin \"" PARE_DEMO_DETECTOR
+    "\"\n"
     "pare_demo_detector_end:\n"
     ".byte 0\n"
     ".previous\n");

@@ -86,7 +86,7 @@ struct Graph {
   std::string model_doc;  ///< `doc` is that of the graph
   int64_t model_version = 0;
   std::vector<std::string> files;  ///< that it was read from: the model, then its external data
-  std::string functions;  ///< serialized ModelProto that holds what has no field above (local functions)
+  std::string functions;           ///< serialized ModelProto that holds what has no field above (local functions)
 
   [[nodiscard]] int64_t opset() const;
   [[nodiscard]] const Tensor* constant(const std::string& tensor) const;

@@ -124,7 +124,8 @@ void Histogram::add(std::span<const float> values, const Extremes& found) {
       for (; j < n; ++j) ++table(0)[static_cast<size_t>(slots[j])];
     } else {
       for (size_t j = i; j < i + n; ++j)
-        if (std::isfinite(values[j])) indices(values.data() + j, 1, inverse, slots.data()), ++table(0)[static_cast<size_t>(slots[0])];
+        if (std::isfinite(values[j]))
+          indices(values.data() + j, 1, inverse, slots.data()), ++table(0)[static_cast<size_t>(slots[0])];
     }
     if ((pending += n) > (uint32_t{1} << 31)) flush(), pending = 0;
   }
