@@ -108,9 +108,16 @@ Sources open_sources(const NetworkInput& input, const DataOptions& options) {
     return set;
   };
   if (input.dataset.kind == Dataset::Kind::arrays) {
-    sources.calibration = std::make_unique<ArraySource>(input.dataset.source, input.names);
-    const std::string held_out = options.val.empty() ? input.dataset.source : held_out_set().source;
-    sources.held_out = std::make_unique<ArraySource>(held_out, input.names);
+    const ArraySource whole(input.dataset.source, input.names);
+    if (!options.val.empty()) {
+      sources.calibration = std::make_unique<ArraySource>(whole);
+      sources.held_out = std::make_unique<ArraySource>(held_out_set().source, input.names);
+    } else if (!input.dataset.held_out.empty()) {  // all of it is to be judged
+      sources.held_out = std::make_unique<ArraySource>(whole);
+    } else {
+      sources.calibration = std::make_unique<ArraySource>(whole.part(false));
+      sources.held_out = std::make_unique<ArraySource>(whole.part(true));
+    }
     return sources;
   }
   std::vector<std::string> calibration = input.dataset.files;

@@ -86,6 +86,10 @@ QuantizeResult quantize(const QuantizeOptions& options) {
 
   Plan plan;
   if (!options.plan.empty()) {
+    if (!options.exclude.empty())
+      throw Error(ErrorKind::usage, "a plan says itself what stays float")
+          .at("--exclude")
+          .fix("edit the plan, or leave --plan out");
     plan = plan_from_json(read_file(options.plan), options.plan);
     result.weight_bits = plan.scheme.weight_bits;
   } else {

@@ -64,14 +64,17 @@ class ArraySource : public SampleSource {
   /// whatever its name. Empty: all arrays. Errors: ErrorKind::input if an input has no array, one has no sample axis or numbers
   /// differ, or "calibration set is empty".
   explicit ArraySource(const std::string& file, const std::vector<std::string>& inputs = {});
-  [[nodiscard]] size_t size() const override { return size_; }
+  /// Every 5th row (of fewer than 5 the last, of a single one itself), or all others; shares the arrays' memory.
+  [[nodiscard]] ArraySource part(bool held_out) const;
+  [[nodiscard]] size_t size() const override { return rows_.size(); }
   [[nodiscard]] std::optional<Sample> load(size_t index) override;
   [[nodiscard]] std::vector<Skipped> skipped() const override { return {}; }
 
  private:
   std::string file_;
   NamedTensors arrays_;
-  size_t size_ = 0;
+  size_t size_ = 0;           ///< rows of the arrays
+  std::vector<size_t> rows_;  ///< that this source gives
 };
 
 }  // namespace pare

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "base/parallel.h"
+#include "data/npy.h"
 #include "tests/data/scratch.h"
 
 namespace pare {
@@ -86,6 +89,28 @@ TEST(ArraySource, TakesTheModelsInputs) {
   EXPECT_EQ(unnamed->inputs[0].first, "input");
   EXPECT_THAT(unnamed->inputs[0].second.as<float>(), ElementsAre(3, 4, 5));
   EXPECT_EQ(ArraySource(kGolden + "uneven.npz", {"image"}).size(), 2U);  // what no input needs may have other rows
+}
+
+TEST(ArraySource, PartsHaveNoRowInCommon) {
+  const Scratch scratch;
+  struct Case {
+    const char* name;
+    int64_t rows;
+    size_t held_out;
+  };
+  for (const Case& c : {Case{"single", 1, 1}, Case{"few", 3, 1}, Case{"many", 12, 2}}) {
+    const std::string file = scratch.path(std::string(c.name) + ".npy");
+    write_npy(file, Tensor(DType::f32, {c.rows, 2}));
+    const ArraySource whole(file);
+    ArraySource held_out = whole.part(true);
+    ArraySource rest = whole.part(false);
+    EXPECT_EQ(held_out.size(), c.held_out) << c.name;
+    std::set<std::string> names;
+    for (size_t i = 0; i < held_out.size(); ++i) names.insert(held_out.load(i)->name);
+    for (size_t i = 0; i < rest.size(); ++i) names.insert(rest.load(i)->name);
+    EXPECT_EQ(names.size(), static_cast<size_t>(c.rows)) << c.name;
+    EXPECT_EQ(held_out.size() + rest.size(), static_cast<size_t>(c.rows == 1 ? 2 : c.rows)) << c.name;  // a single row is both
+  }
 }
 
 TEST(ArraySource, RefusesByName) {
