@@ -187,7 +187,10 @@ TEST(OpenSources, GivesEachInputItsArray) {
   const std::string one = scratch.write("one.npz", npz({{"whatever", rows}}));
   const std::string more = scratch.write("more.npz", npz({{"labels", Tensor(DType::f32, {4})}, {"images", rows}}));
   for (const std::string& file : {one, more}) {
-    const auto sample = opened({.data = file, .val = "", .preprocess = "", .shape = ""}).calibration->load(3);
+    const Sources sources = opened({.data = file, .val = "", .preprocess = "", .shape = ""});
+    EXPECT_EQ(sources.calibration->size(), 3U);
+    EXPECT_EQ(sources.held_out->load(0)->name, file + "[3]");
+    const auto sample = sources.calibration->load(2);
     ASSERT_EQ(sample->inputs.size(), 1U);
     EXPECT_EQ(sample->inputs[0].first, "images");
     EXPECT_EQ(sample->inputs[0].second.shape(), (Shape{1, 3, 8, 8}));
