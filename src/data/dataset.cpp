@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/file.h"
+#include "base/fnv1a.h"
 #include "pare/error.h"
 
 namespace pare {
@@ -126,12 +127,6 @@ Dataset read_yaml(const std::string& file) {
   } catch (Error& e) {
     throw e.at(file);
   }
-}
-
-uint64_t fnv1a(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
 }
 
 }  // namespace
