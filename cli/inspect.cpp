@@ -126,6 +126,7 @@ std::string precisions(const InspectReport& r) {
   for (const WeightFacts& w : r.weights)
     ++counts[w.precision == "integer" || w.precision == "float" ? "in " + w.type : w.precision];
   std::vector<std::string> words;
+  words.reserve(counts.size());
   for (const auto& [what, n] : counts) words.push_back(fmt::format("{} {}", n, what));
   std::string text = row("weights", fmt::format("of {} layer{}, {}: {}", r.weights.size(), r.weights.size() == 1 ? "" : "s",
                                                 bytes(r.weight_bytes), joined(words, words.size())));

@@ -148,6 +148,7 @@ class Judge {
   void compare() {
     const std::vector<WatchedTensor> watched = watched_tensors(models_.test, models_.prepared);
     std::vector<std::string> taps;
+    taps.reserve(watched.size());
     for (const WatchedTensor& w : watched) taps.push_back(w.tensor);
     const SessionOptions session_options{.threads = options_.threads, .spin = false};
     Session reference(models_.original, session_options);
@@ -196,8 +197,8 @@ class Judge {
       const SignalFigures total = signals[o].total();
       report_.outputs.push_back({models_.original.outputs[o].name, total.sqnr_db(), total.max_error});
       if (total.test_non_finite > 0)
-        report_.warnings.push_back("output '" + models_.original.outputs[o].name + "' of the test model holds " +
-                                   std::to_string(total.test_non_finite) + " NaN or infinite values");
+        report_.warnings.emplace_back("output '" + models_.original.outputs[o].name + "' of the test model holds " +
+                                      std::to_string(total.test_non_finite) + " NaN or infinite values");
     }
     if (report_.task == "detect") {
       const DetectionAgreement agreement = detection_agreement(matches, 1000, options_.seed);
@@ -279,6 +280,7 @@ class Judge {
     for (const Graph* graph : {&models_.original, &models_.prepared, &models_.test})
       sessions.emplace_back(*graph, SessionOptions{.threads = options_.threads});
     std::vector<std::function<void()>> runs;
+    runs.reserve(sessions.size());
     for (Session& session : sessions) runs.emplace_back([&session, &sample] { session.run(sample, [](auto) {}); });
     const std::vector<Latency> latencies = measure_latency(runs, {.rounds = options_.latency_rounds, .runs = 2, .clock_ms = {}});
     for (size_t m = 0; m < latencies.size(); ++m) {
@@ -291,17 +293,17 @@ class Judge {
   }
 
   void warn() {
+    std::vector<std::string>& warnings = report_.warnings;
     if (report_.samples < static_cast<int64_t>(kFewImages))
-      report_.warnings.push_back(std::to_string(report_.samples) + " held-out samples: too few to judge, see the intervals");
+      warnings.emplace_back(std::to_string(report_.samples) + " held-out samples: too few to judge, see the intervals");
     constexpr double kOutsideLimit = 1e-3;
     if (report_.share_outside > kOutsideLimit)
-      report_.warnings.push_back(
+      warnings.emplace_back(
           "more than .1 % of the held-out values lie outside the calibrated ranges: are the calibration images "
           "like these?");
     const ModelFigures& test = report_.models[2];
-    if (options_.latency_rounds > 0 && test.ratio.low > 1)
-      report_.warnings.push_back("the test model is SLOWER than the float model");
-    if (test.integer_kernels == 0) report_.warnings.push_back("the runtime runs no integer kernel in the test model");
+    if (options_.latency_rounds > 0 && test.ratio.low > 1) warnings.emplace_back("the test model is SLOWER than the float model");
+    if (test.integer_kernels == 0) warnings.emplace_back("the runtime runs no integer kernel in the test model");
   }
 
   const Judged& models_;

@@ -28,7 +28,7 @@ json pack(const std::vector<uint64_t>& bins) {
 
 std::vector<uint64_t> unpack(const json& runs) {
   std::vector<uint64_t> bins;
-  if (!runs.empty()) bins.resize(2 * Histogram::kHalf);
+  if (!runs.empty()) bins.resize(Histogram::kBins);
   for (const json& run : runs) {
     const auto first = run.at(0).get<size_t>();
     for (size_t i = 1; i < run.size(); ++i) bins.at(first + i - 1) = run[i].get<uint64_t>();

@@ -108,7 +108,7 @@ void check_keys(const Json& json) {
   for (const Key& key : kKeys) known += (known.empty() ? "" : ", ") + std::string(key.name);
   for (const auto& [name, value] : json.items())
     if (std::none_of(kKeys.begin(), kKeys.end(), [&, &text = name](const Key& key) { return text == key.name; }))
-      throw Error(ErrorKind::input, "unknown key '" + name + "', allowed are " + known);
+      throw Error(ErrorKind::input, std::string("unknown key '").append(name).append("', allowed are ").append(known));
   const bool letterbox = json.contains("letterbox") && json["letterbox"] == true;
   const bool crop = json.contains("crop") && json["crop"] != false;
   if (letterbox && (json.contains("resize") || crop))

@@ -38,7 +38,7 @@ class Dice {
   explicit Dice(uint64_t seed) : engine_(seed) {}
   /// An integer of [low, high]; the standard's distributions differ between libraries.
   int between(int low, int high) {
-    const auto range = static_cast<uint64_t>(high - low + 1);
+    const auto range = static_cast<uint64_t>(int64_t{high} - low + 1);
     return low + static_cast<int>(((engine_() >> 32) * range) >> 32);
   }
   Color color() { return {between(0, 255), between(0, 255), between(0, 255)}; }
@@ -191,7 +191,7 @@ class Canvas {
     const Shape& shape = object.shape;
     over(shape.center, shape.radius, [&](int x, int y) {
       int64_t inside = 0;  // of 4 x 4 samples
-      for (int k = 0; k < 16; ++k)
+      for (int64_t k = 0; k < 16; ++k)
         inside += shape.holds({int64_t{x} * kUnit + 2 + 4 * (k % 4), int64_t{y} * kUnit + 2 + 4 * (k / 4)}) ? 1 : 0;
       mix(x, y, object.paint.at(x, y), inside, 16);
     });

@@ -46,7 +46,7 @@ void keep_hardmax(Graph& graph) {
     if (!node.is("Hardmax")) continue;
     const auto input = graph.value(node.input(0));
     const int64_t rank = input && input->dims ? static_cast<int64_t>(input->dims->size()) : 0;
-    const int64_t axis = node.attribute<int64_t>("axis", 1);
+    const auto axis = node.attribute<int64_t>("axis", 1);
     if (axis != -1 && axis != rank - 1) throw Error(ErrorKind::unsupported, "the meaning of Hardmax changes").at(node.label());
     node.attributes["axis"] = int64_t{-1};
   }

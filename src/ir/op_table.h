@@ -26,7 +26,7 @@ struct OpRow {
   int bias_input = -1;
   /// Kernel that ONNX Runtime's CPU provider runs in place of DQ -> op -> Q, since 1.15; "" = none: the operator runs in float.
   /// For `move` and `clamp` it is the operator's own name: integers pass through it, or the Q absorbs it.
-  std::string_view ort_integer_kernel = "";
+  std::string_view ort_integer_kernel = {};
   /// For `curve`: the function.
   double (*curve)(double) = nullptr;
 };

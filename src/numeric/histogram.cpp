@@ -99,7 +99,7 @@ void Histogram::add(std::span<const float> values, const Extremes& found) {
   if (!found.any) return;
   min_ = count_ == 0 ? found.min : std::min(min_, found.min);
   max_ = count_ == 0 ? found.max : std::max(max_, found.max);
-  if (bins_.empty()) bins_.resize(2 * kHalf);
+  if (bins_.empty()) bins_.resize(kBins);
   widen(std::max(exponent_, exponent_for(std::max(-found.min, found.max))));
 
   constexpr size_t kChunk = 1024;
@@ -159,7 +159,8 @@ void Histogram::widen(int exponent) {
   if (count_ == 0) return;
   std::vector<uint64_t> wide(bins_.size());
   const int shift = std::min(doublings, 30);
-  for (int k = -kHalf; k < kHalf; ++k) wide[static_cast<size_t>((k >> shift) + kHalf)] += bins_[static_cast<size_t>(k + kHalf)];
+  for (int64_t k = -kHalf; k < kHalf; ++k)
+    wide[static_cast<size_t>((k >> shift) + kHalf)] += bins_[static_cast<size_t>(k + kHalf)];
   bins_ = std::move(wide);
 }
 

@@ -23,6 +23,7 @@ Extremes extremes(std::span<const float> values);
 class Histogram {
  public:
   static constexpr int kHalf = 4096;
+  static constexpr size_t kBins = 2 * size_t{kHalf};
   static constexpr int kMinExponent = -100;  ///< below it, values are zero for every purpose of INT8
 
   /// Counts `values`; NaN and infinities are counted apart and enter nothing else.
@@ -37,12 +38,12 @@ class Histogram {
   [[nodiscard]] float max() const noexcept { return max_; }
   [[nodiscard]] int exponent() const noexcept { return exponent_; }
   [[nodiscard]] double width() const noexcept;
-  /// 2 * kHalf counts from the most negative bin on; empty where nothing was counted.
+  /// kBins counts from the most negative bin on; empty where nothing was counted.
   [[nodiscard]] const std::vector<uint64_t>& bins() const noexcept { return bins_; }
   /// Lower edge of the bin at position i of bins().
   [[nodiscard]] double edge(size_t i) const noexcept;
 
-  /// From stored parts; the caller has checked them (bins of size 2 * kHalf or empty).
+  /// From stored parts; the caller has checked them (bins of size kBins or empty).
   static Histogram restore(int exponent, float min, float max, uint64_t not_finite, std::vector<uint64_t> bins);
 
   friend bool operator==(const Histogram&, const Histogram&) = default;

@@ -34,7 +34,7 @@ Graph softmax_last_axis(Graph graph, const PassContext& /*context*/, Log& log) {
       continue;
     }
     const size_t rank = value->dims->size();
-    const int64_t given = softmax.attribute<int64_t>("axis", -1);
+    const auto given = softmax.attribute<int64_t>("axis", -1);
     if (given < -static_cast<int64_t>(rank) || given >= static_cast<int64_t>(rank)) continue;
     const auto axis = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(rank) : given);
     bool single = true;  // nothing but ones behind the axis: it is the last one already

@@ -7,6 +7,7 @@
 #include "calib/collect.h"
 #include "ir/edit.h"
 #include "ir/op_table.h"
+#include "quantize/channel_axes.h"
 #include "quantize/insert_qdq.h"
 #include "runtime/session.h"
 
@@ -28,34 +29,36 @@ double own_scale_error(double low, double high) {
   return 2 * step / 4;  // rounding errs by a quarter of a step in the mean
 }
 
-/// The axis that tells an output's channels apart: the shortest behind the batch that is longer than 1 (85 of 1x25200x85, 84 of
-/// 1x84x8400).
-size_t channel_axis(const Shape& shape) {
-  size_t best = shape.size() > 1 ? 1 : 0;
-  for (size_t d = 1; d < shape.size(); ++d)
-    if (shape[d] > 1 && (shape[best] <= 1 || shape[d] < shape[best])) best = d;
-  return best;
-}
-
-ChannelErrors channel_errors(const std::vector<Tensor>& reference, const std::vector<Tensor>& test) {
+/// Per combination of indices on the channel axes.
+ChannelErrors channel_errors(const std::vector<Tensor>& reference, const std::vector<Tensor>& test,
+                             const std::vector<size_t>& axes) {
   ChannelErrors result;
   double count = 0;
   for (size_t s = 0; s < reference.size(); ++s) {
     const Shape& shape = reference[s].shape();
-    const size_t axis = channel_axis(shape);
-    const size_t channels = shape.empty() ? 1 : static_cast<size_t>(shape[axis]);
-    size_t inner = 1;
-    for (size_t d = axis + 1; d < shape.size(); ++d) inner *= static_cast<size_t>(shape[d]);
+    std::vector<size_t> step(shape.size(), 0);  // of the channel's number, by axis
+    size_t channels = 1;
+    for (size_t k = axes.size(); k-- > 0;) {
+      step[axes[k]] = channels;
+      channels *= static_cast<size_t>(shape[axes[k]]);
+    }
     const auto a = reference[s].as<float>();
     const auto b = test[s].as<float>();
     result.error.resize(std::max(result.error.size(), channels));
     result.low.resize(result.error.size());
     result.high.resize(result.error.size());
+    Shape at(shape.size(), 0);
+    size_t c = 0;
     for (size_t i = 0; i < a.size(); ++i) {
-      const size_t c = i / inner % channels;
       result.error[c] += std::abs(static_cast<double>(a[i]) - b[i]);
       result.low[c] = std::min<double>(result.low[c], a[i]);
       result.high[c] = std::max<double>(result.high[c], a[i]);
+      for (size_t d = shape.size(); d-- > 0;) {
+        c += step[d];
+        if (++at[d] < shape[d]) break;
+        c -= step[d] * static_cast<size_t>(shape[d]);
+        at[d] = 0;
+      }
     }
     count += static_cast<double>(a.size()) / static_cast<double>(channels);
   }
@@ -63,25 +66,44 @@ ChannelErrors channel_errors(const std::vector<Tensor>& reference, const std::ve
   return result;
 }
 
-/// The nodes of the tail that carry no heavy weights, as a graph of their own that starts at the last layers' outputs.
+/// Operators whose results jump where values change a little: what they make cannot be compared number by number.
+bool selects(const Node& node) {
+  static const std::set<std::string> kinds{"TopK", "NonMaxSuppression", "NonZero", "ArgMax", "ArgMin"};
+  return kinds.contains(node.op_type);
+}
+
+/// The nodes of the tail that carry no heavy weights, as a graph of their own that starts at the last layers' outputs. It ends
+/// before the first selection, with what is selected from.
 Graph decoding_graph(const Graph& graph, const std::vector<bool>& tail, const std::vector<bool>& light) {
   Graph part = graph;
   part.nodes.clear();
   part.inputs.clear();
-  std::set<std::string> made;
+  std::set<std::string> made, selected, judged;
+  for (const Value& output : graph.outputs) judged.insert(output.name);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!tail[i] || !light[i]) continue;
     const Node& node = graph.nodes[i];
     std::vector<std::string> reads = node.inputs;
     const auto captured = captured_names(node);
     reads.insert(reads.end(), captured.begin(), captured.end());
+    if (selects(node) || std::any_of(reads.begin(), reads.end(), [&](const auto& name) { return selected.contains(name); })) {
+      selected.insert(node.outputs.begin(), node.outputs.end());
+      judged.insert(reads.begin(), reads.end());
+      continue;
+    }
     for (const std::string& name : reads)
       if (!name.empty() && graph.constant(name) == nullptr && made.insert(name).second)
         part.inputs.push_back(graph.value(name).value_or(Value{name, DType::f32, std::nullopt, ""}));
     made.insert(node.outputs.begin(), node.outputs.end());
     part.nodes.push_back(node);
   }
-  std::erase_if(part.outputs, [&](const Value& v) { return !made.contains(v.name); });
+  const std::vector<Value> inputs = part.inputs;
+  part.outputs.clear();
+  for (const std::string& name : judged) {
+    const auto value = graph.value(name);
+    const bool is_input = std::any_of(inputs.begin(), inputs.end(), [&](const Value& v) { return v.name == name; });
+    if (made.contains(name) && !is_input && value && value->type == DType::f32) part.outputs.push_back(*value);
+  }
   return part;
 }
 
@@ -162,9 +184,10 @@ class HeadJudge {
     Graph quantized = insert_qdq(graph, body, ignored);
     quantized.outputs = decoding_.outputs;
     const Outputs before = run_all(quantized, feeds, threads);
+    const ChannelAxes axes(graph);
     for (size_t o = 0; o < reference_.size(); ++o) {
-      ChannelErrors allowed;
-      if (decoding_.outputs[o].type == DType::f32) allowed = channel_errors(reference_[o], before[o]);
+      axes_.push_back(axes(decoding_.outputs[o].name, reference_[o].front().shape()));
+      ChannelErrors allowed = channel_errors(reference_[o], before[o], axes_[o]);
       for (size_t c = 0; c < allowed.error.size(); ++c)
         allowed.error[c] = std::max(kShare * allowed.error[c], own_scale_error(allowed.low[c], allowed.high[c]));
       allowed_.push_back(std::move(allowed));
@@ -182,8 +205,7 @@ class HeadJudge {
     if (here.empty()) return verdict;
     const Outputs test = run_all(rounded(decoding_, plan, here), feeds_, threads_);
     for (size_t o = 0; o < reference_.size(); ++o) {
-      if (decoding_.outputs[o].type != DType::f32) continue;
-      const ChannelErrors found = channel_errors(reference_[o], test[o]);
+      const ChannelErrors found = channel_errors(reference_[o], test[o], axes_[o]);
       for (size_t c = 0; c < found.error.size(); ++c) {
         const double excess = found.error[c] == 0 ? 0 : found.error[c] / std::max(allowed_[o].error[c], 1e-30);
         if (excess <= verdict.excess) continue;
@@ -201,6 +223,7 @@ class HeadJudge {
   Graph decoding_;
   std::vector<Feeds> feeds_;
   Outputs reference_;
+  std::vector<std::vector<size_t>> axes_;  ///< that count channels, by output
   std::vector<ChannelErrors> allowed_;
 };
 

@@ -43,8 +43,8 @@ struct WeightView {
 
 class Writer {
  public:
-  Writer(Graph graph, const Plan& plan, Log& log)
-      : graph_(std::move(graph)), index_(graph_), fresh_(graph_), plan_(plan), log_(log) {}
+  Writer(Graph graph, Plan plan, Log& log)
+      : graph_(std::move(graph)), index_(graph_), fresh_(graph_), plan_(std::move(plan)), log_(log) {}
 
   Graph run() {
     check_names();
@@ -322,7 +322,7 @@ class Writer {
         weight.shape(), quantize_channels(weight.as<float>(), view.outer, view.channels, view.inner, scales, limit));
     graph_.initializers[scale] = Tensor::of<float>(channels, scales);
     graph_.initializers[zero_point] = Tensor(DType::i8, channels);
-    const std::string restored = fresh_(name + "_dequantized");
+    std::string restored = fresh_(name + "_dequantized");
     add("DequantizeLinear", restored, {quantized, scale, zero_point},
         per_channel ? std::optional<int64_t>(view.axis) : std::nullopt);
     return {scales, restored};
@@ -342,7 +342,7 @@ class Writer {
     const std::string base = node.inputs[2];
     const std::string quantized = fresh_(base + "_quantized");
     const std::string scale = fresh_(base + "_scale");
-    const std::string restored = fresh_(base + "_dequantized");
+    std::string restored = fresh_(base + "_dequantized");
     const Shape shape{static_cast<int64_t>(bias.size())};
     graph_.initializers[quantized] = Tensor::of<int32_t>(shape, values);
     graph_.initializers[scale] = Tensor::of<float>(per_channel ? Shape{static_cast<int64_t>(scales.size())} : Shape{}, scales);

@@ -49,8 +49,8 @@ WeightRange weight_range(std::span<const float> weights, size_t outer, size_t ch
     each(c, [&](float w) {
       const int own = level(w, largest[c] / kLargest);
       const int common = level(w, widest / kLargest);
-      by_channel.set(static_cast<size_t>(own + kLargest));
-      by_tensor.set(static_cast<size_t>(common + kLargest));
+      by_channel.set(static_cast<size_t>(int64_t{own} + kLargest));
+      by_tensor.set(static_cast<size_t>(int64_t{common} + kLargest));
       ++finite;
       zero += w == 0 ? 1 : 0;
       zero_per_channel += own == 0 ? 1 : 0;

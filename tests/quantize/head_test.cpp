@@ -145,6 +145,35 @@ TEST(SettleHead, RawOutputsOfDifferentRangesGoApart) {
   EXPECT_TRUE(said);
 }
 
+/// A YOLOv5 output per level, 1x3x10x10x5: 4 box rows of hundreds and a score under one scale, in each of 3 anchors.
+TEST(SettleHead, ChannelsThatAReshapeSplitAreJudgedOneByOne) {
+  Builder b = body().weights("wa", {12, 16, 1, 1}, -400, 400).weights("wb", {3, 16, 1, 1}).constant("s", ints({1, 3, 4, 10, 10}));
+  b.constant("t", ints({1, 3, 1, 10, 10}));
+  b.node("Conv", {"f", "wa"}, {"a"}).node("Conv", {"f", "wb"}, {"b"});
+  b.node("Reshape", {"a", "s"}, {"a5"}).node("Reshape", {"b", "t"}, {"b5"});
+  b.node("Concat", {"a5", "b5"}, {"c"}, {{"axis", int64_t{2}}});
+  b.node("Transpose", {"c"}, {"y"}, {{"perm", std::vector<int64_t>{0, 1, 3, 4, 2}}}).output("y");
+  const Graph g = b.build();
+  const Settled s = settle(g);
+  EXPECT_FALSE(s.region.integer[*GraphIndex(g).producer("c")]);
+}
+
+/// What NonMaxSuppression keeps differs in number from run to run: the rows that it selects from are judged.
+TEST(SettleHead, DecodingThatEndsInASelection) {
+  Builder b = body().weights("wa", {4, 16, 1, 1}, -400, 400).weights("wb", {2, 16, 1, 1}).constant("flat", ints({1, 6, -1}));
+  b.constant("k", ints({20})).constant("threshold", floats({1}, {.4F}));
+  b.node("Conv", {"f", "wa"}, {"a"}).node("Conv", {"f", "wb"}, {"b"}).node("Concat", {"a", "b"}, {"c"}, kAxis);
+  b.node("Reshape", {"c", "flat"}, {"rows"}).constant("sizes", ints({4, 2}));
+  b.node("Split", {"rows", "sizes"}, {"boxes", "scores"}, kAxis);
+  b.node("Transpose", {"boxes"}, {"corners"}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+  b.node("NonMaxSuppression", {"corners", "scores", "k", "threshold", "threshold"}, {"kept"})
+      .constant("last", Tensor::scalar(int64_t{2}));
+  b.node("Gather", {"kept", "last"}, {"place"}, kAxis).node("Gather", {"corners", "place"}, {"y"}, kAxis).output("y");
+  const Graph g = b.build();
+  const Settled s = settle(g);
+  EXPECT_THAT(reason_of(g, s.region, "c"), AllOf(HasSubstr("mean error"), HasSubstr("of output 'scores'")));
+}
+
 TEST(SettleHead, RawOutputsOfOneRangeStayIntegers) {
   const Graph g = raw_heads(1);
   const Settled s = settle(g);
