@@ -12,6 +12,7 @@ std::function<int()> declare_quantize(CLI::App& app, const Common& common) {
   app.add_option("model", o.model, "float ONNX file")->required();
   app.add_option("-o,--output", o.output, "INT8 ONNX file to write");
   add_data_options(app, o.data);
+  app.add_option("--batch", o.data.batch, "samples that the written model takes at a time (default: the model's own)");
   app.add_option("--report", o.report, "JSON report (default: the output's name + .report.json)");
   app.add_option("--statistics", o.statistics, "statistics of 'pare calibrate' instead of a calibration run");
   app.add_option("--plan", o.plan, "plan to follow (from --dry-run or a report, edited)");

@@ -4,6 +4,7 @@
 
 #include "data/metadata.h"
 #include "passes/resize_input.h"
+#include "passes/set_batch.h"
 
 namespace pare {
 namespace {
@@ -46,9 +47,6 @@ ImageInput image_input(const Graph& graph) {
   if (input.type != DType::f32) throw refuse("input '" + input.name + "' is " + dtype_name(input.type) + ", images are float");
   if (!input.dims || input.dims->size() != 4)
     throw refuse("input '" + input.name + "' is " + dims_text(input) + ", an image is 1x3xHxW");
-  if ((*input.dims)[0].size.value_or(1) != 1)
-    throw Error(ErrorKind::unsupported, "input '" + input.name + "' is " + dims_text(input) + ", its batch is fixed")
-        .fix("export the model with batch 1 or a free batch");
   if ((*input.dims)[1].size == 3) return {Preprocess::Layout::nchw, 2};
   if ((*input.dims)[3].size == 3) return {Preprocess::Layout::nhwc, 1};
   throw refuse("input '" + input.name + "' is " + dims_text(input) + ", no axis holds 3 channels");
@@ -60,6 +58,12 @@ NetworkInput settle_input(Graph& graph, const DataOptions& options) {
   NetworkInput input;
   for (const Value& v : graph.inputs) input.names.push_back(v.name);
   if (!options.data.empty()) input.dataset = open_dataset(options.data);
+  if (options.batch < 0) throw Error(ErrorKind::usage, "allowed is 1 or more").at("--batch");
+  input.batch = options.batch;
+  if (const auto batch = fixed_batch(graph).value_or(1); batch != 1) {
+    if (input.batch == 0) input.batch = batch;
+    graph = set_batch(std::move(graph), 1);
+  }
   if (!options.shape.empty()) graph = resize_input(std::move(graph), parse_shape(options.shape));
   if (input.dataset.kind == Dataset::Kind::arrays) {
     for (const Value& v : graph.inputs) input.text += (input.text.empty() ? "" : ",") + v.name + ":" + dims_text(v);

@@ -18,15 +18,17 @@ struct NetworkInput {
   std::optional<Preprocess> preprocess;  ///< of images; nullopt for arrays
   int height = 0, width = 0;             ///< of images
   std::vector<std::string> names;        ///< of the model's inputs
+  int64_t batch = 0;                     ///< of the model to write; 0 = free or 1, as it is
   std::string text;                      ///< "images:1x3x640x640", for reports and the key of statistics
 
   /// Canonical text of the preprocessing; empty for arrays.
   [[nodiscard]] std::string preprocess_text() const { return preprocess ? to_json(*preprocess) : ""; }
 };
 
-/// Fixes the size of the graph's image input (to --shape, else to its own, else to the metadata's imgsz) and finds its
-/// preprocessing (option, else metadata). Errors: usage for a missing --preprocess or a --shape that is none; unsupported for a
-/// free size without --shape, a fixed batch, another layout, rank or type than an image's.
+/// Makes a fixed batch 1, since samples are measured one at a time. Fixes the size of the graph's image input (to --shape, else
+/// to its own, else to the metadata's imgsz) and finds its preprocessing (option, else metadata). Errors: usage for a missing
+/// --preprocess or a --shape that is none; unsupported for a free size without --shape, a batch that cannot be changed, another
+/// layout, rank or type than an image's.
 NetworkInput settle_input(Graph& graph, const DataOptions& options);
 
 struct Sources {

@@ -5,6 +5,7 @@
 
 #include "ir/load.h"
 #include "passes/pipeline.h"
+#include "passes/set_batch.h"
 #include "runtime/session.h"
 #include "verify/signal.h"
 
@@ -32,6 +33,20 @@ void refuse_unknown_domains(const Graph& graph) {
         .fix("export the model with operators of ONNX");
   }
 }
+
+/// `count` copies along the first axis.
+Tensor repeated(const Tensor& tensor, int64_t count) {
+  Shape shape = tensor.shape();
+  shape.front() *= count;
+  Tensor result(tensor.type(), shape);
+  const auto from = tensor.raw();
+  const auto to = result.raw_write();
+  for (size_t at = 0; at < to.size(); at += from.size())
+    std::copy(from.begin(), from.end(), to.begin() + static_cast<std::ptrdiff_t>(at));
+  return result;
+}
+
+constexpr double kSameDb = 40;
 
 }  // namespace
 
@@ -66,7 +81,6 @@ Prepared prepare_model(const std::string& model, const DataOptions& data, const 
 }
 
 void check_same_function(const Prepared& model, const NamedTensors& sample, int threads, Log& log) {
-  constexpr double kSameDb = 40;
   const std::vector<Tensor> before = Session(model.original, {.threads = threads}).run(sample);
   const std::vector<Tensor> after = Session(model.graph, {.threads = threads}).run(sample);
   for (size_t o = 0; o < before.size(); ++o) {
@@ -82,6 +96,29 @@ void check_same_function(const Prepared& model, const NamedTensors& sample, int 
           .fix("leave passes out with --disable-pass until it agrees, and report the model");
     log.push_back({"prepare", place, "checked", figure + " against the original"});
   }
+}
+
+Graph with_batch(const Graph& graph, int64_t batch, const NamedTensors& sample, int threads) {
+  Graph result = set_batch(graph, batch);
+  for (auto& [key, value] : result.metadata)
+    if (key == "batch") value = std::to_string(batch);
+  NamedTensors samples = sample;
+  for (auto& [name, tensor] : samples) tensor = repeated(tensor, batch);
+  const std::vector<Tensor> one = Session(graph, {.threads = threads}).run(sample);
+  const std::vector<Tensor> many = Session(result, {.threads = threads}).run(samples);
+  for (size_t o = 0; o < one.size(); ++o) {
+    if (one[o].type() != DType::f32 || one[o].shape().empty() || one[o].shape().front() != 1) continue;
+    const std::string place = "output '" + graph.outputs[o].name + "'";
+    const Tensor expected = repeated(one[o], batch);
+    if (many[o].shape() != expected.shape())
+      throw Error(ErrorKind::unsupported, "is " + shape_text(many[o].shape()) + " for a batch of " + std::to_string(batch))
+          .at(place);
+    SignalError error;
+    error.add(expected, many[o]);
+    if (error.total().sqnr_db() < kSameDb)
+      throw Error(ErrorKind::internal, "differs between one sample and a batch of " + std::to_string(batch)).at(place);
+  }
+  return result;
 }
 
 }  // namespace pare

@@ -26,6 +26,10 @@ Prepared prepare_model(const std::string& model, const DataOptions& data, const 
 /// Errors: internal, where one falls below 40 dB: a pass broke the function, and --disable-pass leads around it.
 void check_same_function(const Prepared& model, const NamedTensors& sample, int threads, Log& log);
 
+/// `graph`, which takes one sample, for `batch` of them at a time. Errors: those of set_batch; internal, where it then gives
+/// another answer for a repeated sample.
+Graph with_batch(const Graph& graph, int64_t batch, const NamedTensors& sample, int threads);
+
 /// Nodes of Q/DQ, QLinear* and integer products: above 0 the model is quantized already.
 int64_t quantized_nodes(const Graph& graph);
 

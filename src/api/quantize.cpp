@@ -119,6 +119,7 @@ QuantizeResult quantize(const QuantizeOptions& options) {
         judged, model.input, *sources.held_out,
         {.task = options.task, .threads = threads, .seed = options.seed, .latency_rounds = 7, .progress = options.progress});
   }
+  if (model.input.batch > 0) quantized = with_batch(quantized, model.input.batch, first_usable(*sources.calibration), threads);
   save_model(quantized, options.output);
   write_file(report_file(options), to_json(result));
   return result;

@@ -4,13 +4,15 @@
 #include "api/prepare.h"
 #include "base/parallel.h"
 #include "ir/load.h"
+#include "passes/set_batch.h"
 
 namespace pare {
 
 VerifyReport verify(const VerifyOptions& options) {
   check_task_name(options.task);
   Prepared model = prepare_model(options.reference, options.data, {});
-  const Graph test = load_model(options.test);
+  Graph test = load_model(options.test);
+  if (fixed_batch(test).value_or(1) != 1) test = set_batch(std::move(test), 1);
   // Here all of --data is judged, unless a YAML or --val names the held-out part.
   if (model.input.dataset.held_out.empty()) model.input.dataset.held_out = model.input.dataset.files;
   const Sources sources = open_sources(model.input, options.data);

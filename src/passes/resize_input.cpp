@@ -52,6 +52,7 @@ class Resizer {
     old_ = graph_;
     set_input();
     for (size_t round = 0; round <= 2 * graph_.nodes.size(); ++round) {
+      for (Value& output : graph_.outputs) output.dims.reset();
       infer_shapes(graph_);  // up to the first node that does not fit yet
       if (!mend_first_misfit()) break;
     }
@@ -64,7 +65,6 @@ class Resizer {
     auto& dims = *graph_.inputs.front().dims;
     for (size_t d = 0; d < dims.size(); ++d)
       if (d > 0 || dims[d].size) dims[d] = {shape_[d], ""};
-    for (Value& output : graph_.outputs) output.dims.reset();
   }
 
   /// A free batch counts as 1.

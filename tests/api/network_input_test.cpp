@@ -105,7 +105,6 @@ TEST(SettleInput, SaysWhatDoesNotFit) {
        "",
        {"4 input 'images' is 1x4x8x8, no axis holds 3 channels", "--data FILE.npz"}},
       {"two inputs", two, "unit", "", {"4 the model has 2 inputs, images feed one", "--data FILE.npz"}},
-      {"batch of 4", network({4, 3, 8, 8}), "unit", "", {"4 input 'images' is 4x3x8x8, its batch is fixed", "export the model"}},
       {"no --preprocess",
        network({1, 3, 8, 8}),
        "",

@@ -116,6 +116,7 @@ MODELS = {
     "convs": convs,
     "ultralytics": ultralytics,
     "dynamic": lambda: convs(shape=("N", 3, "H", "W")),
+    "batch4": lambda: convs(shape=(4, 3, 32, 32)),
     "dynamic_batch": lambda: convs(shape=("N", 3, 32, 32)),
     "rank2": lambda: one_node("Relu", (1, 3)),
     "int64": lambda: one_node("Abs", (1, 3, 32, 32), TensorProto.INT64),
@@ -173,6 +174,8 @@ def main():
     images(folder / "images")
     ten_images(folder / "ten")
     picture(0).save(folder / "photo.jpg")
+    five = np.array([0.1, 0.2, 0.3, 0.4, 1.0], np.float32)  # case 13 of the fault list
+    np.save(folder / "five.npy", np.broadcast_to(five[:, None, None, None], (5, 3, 32, 32)))
     np.save(folder / "samples.npy", np.random.default_rng(0).uniform(0, 1, (8, 3, 32, 32)).astype(np.float32))
 
 
