@@ -109,6 +109,7 @@ def external(folder):
     """Weights in a file of their own, offset and length given."""
     made = convs()
     (folder / "external").mkdir(exist_ok=True)
+    (folder / "external/w.bin").unlink(missing_ok=True)  # onnx appends to it
     onnx.save(made, folder / "external/model.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
 
 
