@@ -99,6 +99,8 @@ QuantizeResult quantize(const QuantizeOptions& options) {
     result.calibration_samples = static_cast<int64_t>(calibration.statistics.samples);
     result.skipped = calibration.skipped;
     const PlanMaker make = [&](const Region& r) { return make_plan(model.graph, r, calibration.statistics.tensors, scheme); };
+    if (const std::string& made_on = calibration.statistics.key.cpu; made_on != this_cpu().name)
+      model.log.push_back({"calibrate", options.statistics, "noted", "made on " + made_on + ", whose last bits may differ"});
     settle_head(model.graph, region, make, *sources.calibration, threads, model.log);
     plan = make(region);
   }

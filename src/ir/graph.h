@@ -34,6 +34,8 @@ struct Node {
   std::vector<std::string> outputs;
   std::map<std::string, Attribute> attributes;
   std::string doc;
+  std::string overload = {};  ///< of a local function
+  std::vector<std::pair<std::string, std::string>> metadata = {};
 
   /// Attribute of the given type, or `fallback` where it is absent or of another type.
   template <typename T>

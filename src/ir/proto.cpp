@@ -98,7 +98,8 @@ void read_graph(const proto::GraphProto& from, Graph& graph) {
   graph.doc = from.doc_string();
   for (const auto& t : from.initializer()) graph.initializers[t.name()] = tensor_from(t);
   for (const auto& n : from.node()) {
-    Node node{n.op_type(), n.name(), n.domain() == "ai.onnx" ? "" : n.domain(), {}, {}, {}, n.doc_string()};
+    Node node{n.op_type(), n.name(), n.domain() == "ai.onnx" ? "" : n.domain(), {}, {}, {}, n.doc_string(), n.overload()};
+    for (const auto& p : n.metadata_props()) node.metadata.emplace_back(p.key(), p.value());
     node.inputs.assign(n.input().begin(), n.input().end());
     node.outputs.assign(n.output().begin(), n.output().end());
     for (const auto& a : n.attribute()) node.attributes[a.name()] = attribute_from(a);
@@ -177,6 +178,12 @@ void write_graph(const Graph& graph, const ToProtoOptions& options, proto::Graph
     n->set_name(node.name);
     if (!node.domain.empty()) n->set_domain(node.domain);
     if (!node.doc.empty()) n->set_doc_string(node.doc);
+    if (!node.overload.empty()) n->set_overload(node.overload);
+    for (const auto& [key, value] : node.metadata) {
+      auto* p = n->add_metadata_props();
+      p->set_key(key);
+      p->set_value(value);
+    }
     for (const std::string& name : node.inputs) n->add_input(name);
     for (const std::string& name : node.outputs) n->add_output(name);
     for (const auto& [key, value] : node.attributes) {

@@ -173,7 +173,9 @@ Region integer_region(const Graph& graph, const std::set<std::string>& excluded)
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     std::string why = objection(graph, node);
-    for (const std::string& name : {node.name, node.outputs.front()})
+    std::vector<std::string> names = node.outputs;
+    names.push_back(node.name);
+    for (const std::string& name : names)
       if (excluded.contains(name) && !name.empty()) met.insert(name), why = "excluded by the user";
     region.integer[i] = why.empty();
     region.reasons[i] = why.empty() ? std::string(op_row(node)->ort_integer_kernel) : why;

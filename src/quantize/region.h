@@ -18,7 +18,7 @@ struct Region {
 ///   the runtime has a kernel for it (op_table.h) and its weights are float constants;
 ///   a weighted node saves more multiply-adds than the conversions around it cost;
 ///   any other node is fed with integers and an integer product follows it, or it only moves integers that are there already.
-/// `excluded`: nodes (by name or first output) that the user keeps in float; an entry that fits nothing is an error (usage).
+/// `excluded`: nodes (by name or output) that the user keeps in float; an entry that fits nothing is an error (usage).
 Region integer_region(const Graph& graph, const std::set<std::string>& excluded);
 
 /// Takes out what no longer earns its place after nodes have left the region.

@@ -67,6 +67,7 @@ TEST(RoundTrip, WhatBelongsToTheModel) {
   g.producer = "exporter", g.producer_version = "2.1", g.domain = "org.example", g.model_version = 12;
   g.doc = "a graph", g.model_doc = "a model", g.name = "net";
   g.opsets["ai.onnx.ml"] = 3;
+  g.nodes[0].metadata = {{"namespace", "head/relu"}}, g.nodes[0].overload = "a";
   const Graph after = reloaded(g);
   EXPECT_EQ(after.metadata, g.metadata);
   EXPECT_EQ(after.producer, g.producer);
@@ -77,6 +78,8 @@ TEST(RoundTrip, WhatBelongsToTheModel) {
   EXPECT_EQ(after.model_doc, "a model");
   EXPECT_EQ(after.name, "net");
   EXPECT_EQ(after.opsets, g.opsets);
+  EXPECT_EQ(after.nodes[0].metadata, g.nodes[0].metadata);
+  EXPECT_EQ(after.nodes[0].overload, "a");
   EXPECT_EQ(after.ir_version, 8);
   EXPECT_EQ(after.inputs[0].dims, g.inputs[0].dims);
 }
