@@ -24,6 +24,7 @@ std::function<int()> declare_quantize(CLI::App& app, const Common& common) {
   app.add_flag("--symmetric", o.symmetric, "activations with zero in the middle");
   app.add_flag("--per-tensor", o.per_tensor, "one scale for each weight instead of one per channel");
   app.add_flag("!--no-follow", o.follow_activation, "do not cut ranges where the activation behind is flat");
+  app.add_flag("!--no-bias-correction", o.bias_correction, "leave biases as they are");
   app.add_option("--target-cpu", o.target_cpu, "avx2, avx512, vnni, amx, arm-dot (default: this machine's)");
   app.add_option("--task", o.task, "auto, detect, classify, none")->capture_default_str();
   app.add_flag("--dry-run", o.dry_run, "print the plan and write nothing");

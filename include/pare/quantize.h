@@ -25,6 +25,7 @@ struct QuantizeOptions {
   bool symmetric = false;            ///< activations with zero in the middle
   bool per_tensor = false;           ///< one scale for a whole weight
   bool follow_activation = true;     ///< cut ranges where the activation behind is flat
+  bool bias_correction = true;       ///< biases take up what the weights' rounding shifts on average
   std::string target_cpu;            ///< avx2, avx512, vnni, amx, arm-dot; "" = this machine's
   std::string task = "auto";         ///< for the verification: auto, detect, classify, none
   bool dry_run = false;              ///< plan only; writes nothing

@@ -31,7 +31,7 @@ Calibration calibrate_or_load(const Prepared& model, const Region& region, Sampl
     require_same(calibration.statistics.key, key, file);
     return calibration;
   }
-  CollectOptions options{.threads = threads, .progress = {}};
+  CollectOptions options{.threads = threads, .channel_axes = channels_to_measure(model.graph, region), .progress = {}};
   if (progress) options.progress = [&](size_t done, size_t total) { progress("calibrate", done, total); };
   calibration.statistics.key = key;
   calibration.statistics.tensors = collect(model.graph, tensors_to_measure(model.graph, region), samples, options);

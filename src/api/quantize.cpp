@@ -31,6 +31,7 @@ Scheme scheme_of(const QuantizeOptions& options, const CpuTarget& cpu) {
   scheme.range = range_method(options.range);
   scheme.percentile = options.percentile;
   scheme.follow_activation = options.follow_activation;
+  scheme.bias_correction = options.bias_correction;
   return scheme;
 }
 

@@ -9,7 +9,16 @@
 namespace pare {
 namespace {
 
-void measure(TensorStatistics& statistics, std::span<const float> values, const std::string& tensor, const std::string& sample) {
+/// What is wanted of one tensor.
+struct Wish {
+  bool range = false;
+  std::optional<size_t> channel_axis;
+};
+
+void measure(TensorStatistics& statistics, const Wish& wish, std::span<const float> values, const Shape& shape,
+             const std::string& tensor, const std::string& sample) {
+  if (wish.channel_axis) statistics.channels.add(values, shape, *wish.channel_axis);
+  if (!wish.range) return;
   const Extremes found = extremes(values);
   if (found.not_finite > 0)
     throw Error(ErrorKind::input,
@@ -65,11 +74,14 @@ std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::s
   for (const Value& v : graph.inputs) inputs.insert(v.name);
   outside = inputs;
   for (const Value& v : graph.outputs) outside.insert(v.name);
-  for (const std::string& name : tensors) result[name];
+  std::map<std::string, Wish> wishes;
+  for (const std::string& name : tensors) wishes[name].range = true;
+  for (const auto& [name, axis] : options.channel_axes) wishes[name].channel_axis = axis;
+  for (const auto& [name, wish] : wishes) result[name];
   std::vector<std::string> inner;  // in the graph's order, so that the first NaN met is where it arises
   for (const Node& node : graph.nodes)
     for (const std::string& name : node.outputs)
-      if (tensors.contains(name) && !outside.contains(name)) inner.push_back(name);
+      if (wishes.contains(name) && !outside.contains(name)) inner.push_back(name);
   std::vector<Chunk> chunks = make_chunks(graph, inner, options);
 
   const auto measured = [&](const Chunk& chunk, std::span<const OutputView> views,
@@ -78,11 +90,12 @@ std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::s
     parallel_for(views.size(), options.threads, [&](size_t v) {
       const bool own_output = v < chunk.first_output;
       const std::string& name = own_output ? graph.outputs[v].name : chunk.tensors[v - chunk.first_output];
-      const bool skip = own_output && (&chunk != &chunks.back() || !tensors.contains(name) || inputs.contains(name));
+      const bool skip = own_output && (&chunk != &chunks.back() || !wishes.contains(name) || inputs.contains(name));
       if (skip || views[v].type != DType::f32) return;
       const auto count = static_cast<size_t>(element_count(views[v].shape));
       try {
-        measure(result.at(name), {static_cast<const float*>(views[v].data), count}, name, sample);
+        measure(result.at(name), wishes.at(name), {static_cast<const float*>(views[v].data), count}, views[v].shape, name,
+                sample);
       } catch (const Error& e) {
         errors[v] = e;
       }
@@ -101,8 +114,8 @@ std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::s
     if (sample) {
       for (const auto& [name, tensor] : sample->inputs) {
         const std::string& input = name.empty() ? graph.inputs.front().name : name;
-        if (tensors.contains(input) && tensor.type() == DType::f32)
-          measure(result[input], tensor.as<float>(), input, sample->name);
+        if (wishes.contains(input) && tensor.type() == DType::f32)
+          measure(result[input], wishes[input], tensor.as<float>(), tensor.shape(), input, sample->name);
       }
       std::optional<Error> stopped;
       for (Chunk& chunk : chunks) {

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 /// Counts as [first, n, n, ..., first, n, ...]: runs of bins that are not empty, each after the position of its first bin.
 json pack(const std::vector<uint64_t>& bins) {
@@ -37,6 +37,11 @@ std::vector<uint64_t> unpack(const json& runs) {
 }
 
 json pack(const ExactSum& sum) { return json::array({sum.high(), sum.low()}); }
+json pack(const std::vector<ExactSum>& sums) {
+  json all = json::array();
+  for (const ExactSum& sum : sums) all.push_back(pack(sum));
+  return all;
+}
 Histogram unpack_histogram(const json& t) {
   const int exponent = t.at("exponent");
   const float min = t.at("min");
@@ -48,6 +53,11 @@ Histogram unpack_histogram(const json& t) {
   return Histogram::restore(exponent, min, max, t.at("not_finite"), unpack(t.at("bins")));
 }
 ExactSum unpack_sum(const json& j) { return ExactSum::restore(j.at(0).get<int64_t>(), j.at(1).get<uint64_t>()); }
+std::vector<ExactSum> unpack_sums(const json& all) {
+  std::vector<ExactSum> sums;
+  for (const json& sum : all) sums.push_back(unpack_sum(sum));
+  return sums;
+}
 
 }  // namespace
 
@@ -67,6 +77,7 @@ Statistics merge(Statistics a, const Statistics& b) {
     tensor.sum_of_minima.merge(other->second.sum_of_minima);
     tensor.sum_of_maxima.merge(other->second.sum_of_maxima);
     tensor.samples += other->second.samples;
+    tensor.channels.merge(other->second.channels);
   }
   a.samples += b.samples;
   return a;
@@ -82,7 +93,9 @@ void save_statistics(const Statistics& statistics, const std::string& path) {
                      {"bins", pack(t.histogram.bins())},
                      {"sum_of_minima", pack(t.sum_of_minima)},
                      {"sum_of_maxima", pack(t.sum_of_maxima)},
-                     {"samples", t.samples}};
+                     {"samples", t.samples},
+                     {"channel_sums", pack(t.channels.sums())},
+                     {"rows", t.channels.rows()}};
   }
   const StatisticsKey& key = statistics.key;
   const json file = {{"pare_statistics", kFormat},
@@ -106,7 +119,7 @@ Statistics load_statistics(const std::string& path) {
     statistics.samples = file.at("samples");
     for (const auto& [name, t] : file.at("tensors").items()) {
       statistics.tensors[name] = {unpack_histogram(t), unpack_sum(t.at("sum_of_minima")), unpack_sum(t.at("sum_of_maxima")),
-                                  t.at("samples")};
+                                  t.at("samples"), ChannelMeans::restore(unpack_sums(t.at("channel_sums")), t.at("rows"))};
     }
   } catch (const std::exception& e) {
     if (dynamic_cast<const Error*>(&e) != nullptr) throw;

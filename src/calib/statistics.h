@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "calib/channel_means.h"
 #include "numeric/exact_sum.h"
 #include "numeric/histogram.h"
 
@@ -14,6 +15,7 @@ struct TensorStatistics {
   Histogram histogram;
   ExactSum sum_of_minima, sum_of_maxima;  ///< of each sample's smallest and largest value
   uint64_t samples = 0;
+  ChannelMeans channels;  ///< of what a layer multiplies with its weights
 
   friend bool operator==(const TensorStatistics&, const TensorStatistics&) = default;
 };

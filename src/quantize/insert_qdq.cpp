@@ -259,6 +259,8 @@ class Writer {
         make_room_for_bias(node, bias, input->params.scale, scales);
       }
     }
+    if (input != nullptr && plan_.scheme.bias_correction && !node.is("MatMul"))
+      correct_bias(node, weight, view, input->channel_means, scales, limit, bias);
     // The same weight may serve several nodes; with equal scales they share one int8 copy.
     auto& made = weights_[weight_name];
     auto same = std::find_if(made.begin(), made.end(), [&](const Weight& w) { return w.scales == scales; });
@@ -267,7 +269,36 @@ class Writer {
       same = made.end() - 1;
     }
     graph_.nodes[i].inputs[1] = same->restored;
-    if (!bias.empty() && input != nullptr) graph_.nodes[i].inputs[2] = write_bias(node, bias, input->params.scale, scales);
+    if (bias.empty() || input == nullptr) return;
+    graph_.nodes[i].inputs.resize(3);
+    graph_.nodes[i].inputs[2] = write_bias(node, bias, input->params.scale, scales);
+  }
+
+  /// Adds to each bias what rounding takes from its channel on average: the sum of (w - rounded w) * mean of the input (DFQ,
+  /// Nagel et al. 2019, section 4.2; here with measured means).
+  void correct_bias(const Node& node, const Tensor& weight, const WeightView& view, const std::vector<float>& means,
+                    const std::vector<float>& scales, int limit, std::vector<float>& bias) const {
+    const auto values = weight.as<float>();
+    const std::vector<int8_t> rounded = quantize_channels(values, view.outer, view.channels, view.inner, scales, limit);
+    const Shape& shape = weight.shape();
+    const auto outputs = static_cast<size_t>(shape[static_cast<size_t>(weight_channel_axis(node, weight))]);
+    const bool first = weight_channel_axis(node, weight) == 0;  // else the output channels stand last
+    const size_t fan_in = values.size() / std::max<size_t>(outputs, 1);
+    const auto group = static_cast<size_t>(node.attribute<int64_t>("group", 1));
+    const size_t inputs = node.is("Conv") ? static_cast<size_t>(shape[1]) : fan_in;  // of one group
+    if (means.size() != inputs * group) return;
+    bias.resize(outputs);
+    for (size_t c = 0; c < outputs; ++c) {
+      const float scale = scales[scales.size() == 1 ? 0 : c];
+      const size_t offset = c / (outputs / group) * inputs;
+      double shift = 0;
+      for (size_t k = 0; k < fan_in; ++k) {
+        const size_t at = first ? c * fan_in + k : k * outputs + c;
+        const size_t channel = offset + k / (fan_in / inputs);
+        shift += (static_cast<double>(values[at]) - static_cast<double>(scale) * rounded[at]) * means[channel];
+      }
+      bias[c] += static_cast<float>(shift);
+    }
   }
 
   /// Where all weights are zero their scale is free, and the bias takes many steps of it.
@@ -339,7 +370,7 @@ class Writer {
       values.push_back(static_cast<int32_t>(std::clamp(std::nearbyint(static_cast<double>(bias[c]) / scale), -kLimit, kLimit)));
     }
     const bool per_channel = weight_scales.size() > 1 || plan_.scheme.per_channel;
-    const std::string base = node.inputs[2];
+    const std::string base = node.input(2).empty() ? node.inputs[1] + "_bias" : node.inputs[2];
     const std::string quantized = fresh_(base + "_quantized");
     const std::string scale = fresh_(base + "_scale");
     std::string restored = fresh_(base + "_dequantized");

@@ -72,6 +72,9 @@ class Planner {
       if (wanted_.contains(input.name)) measure(input.name);
     for (size_t i = 0; i < graph_.nodes.size(); ++i) visit(i);
     settle_groups();
+    if (scheme_.bias_correction)
+      for (auto& [name, t] : plan_.tensors)
+        if (const auto it = statistics_.find(name); it != statistics_.end()) t.channel_means = it->second.channels.means();
     describe_nodes();
     return std::move(plan_);
   }
@@ -231,6 +234,17 @@ std::set<std::string> tensors_to_measure(const Graph& graph, const Region& regio
       if (!output.empty()) tensors.insert(output);
   }
   return tensors;
+}
+
+std::map<std::string, size_t> channels_to_measure(const Graph& graph, const Region& region) {
+  std::map<std::string, size_t> axes;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (!region.integer[i] || op_row(node)->flow != Flow::weighted || graph.constant(node.input(1)) == nullptr) continue;
+    const auto value = graph.value(node.inputs[0]);
+    if (value && value->dims) axes[node.inputs[0]] = node.is("Conv") ? 1 : value->dims->size() - 1;
+  }
+  return axes;
 }
 
 Plan make_plan(const Graph& graph, const Region& region, const std::map<std::string, TensorStatistics>& statistics,

@@ -13,11 +13,12 @@ namespace pare {
 struct TensorPlan {
   bool quantized = false;
   DType type = DType::u8;
-  QParams params;      ///< meaningful where quantized
-  Range range;         ///< calibrated, before zero is included
-  std::string group;   ///< tensors of one group share one scale; the name of its first tensor
-  std::string method;  ///< where the range comes from: "percentile", "Sigmoid of 'x'", "widest of a group", ...
-  std::string reason;  ///< why float, or what was special
+  QParams params;                    ///< meaningful where quantized
+  Range range;                       ///< calibrated, before zero is included
+  std::vector<float> channel_means;  ///< measured, of what a layer multiplies; empty elsewhere
+  std::string group;                 ///< tensors of one group share one scale; the name of its first tensor
+  std::string method;                ///< where the range comes from: "percentile", "Sigmoid of 'x'", "widest of a group", ...
+  std::string reason;                ///< why float, or what was special
 };
 
 /// What happens to one operator.

@@ -24,6 +24,7 @@ ordered_json to_json(const TensorPlan& t) {
     j["range"] = {t.range.low, t.range.high};
     j["method"] = t.method;
     j["group"] = t.group;
+    if (!t.channel_means.empty()) j["channel_means"] = t.channel_means;
   }
   if (!t.reason.empty()) j["reason"] = t.reason;
   return j;
@@ -36,7 +37,7 @@ void check_keys(const ordered_json& j, const std::set<std::string>& known) {
 
 TensorPlan tensor_from(const ordered_json& j) {
   TensorPlan t;
-  check_keys(j, {"quantized", "type", "scale", "zero_point", "range", "method", "group", "reason"});
+  check_keys(j, {"quantized", "type", "scale", "zero_point", "range", "method", "group", "channel_means", "reason"});
   t.quantized = j.at("quantized");
   t.reason = j.value("reason", "");
   if (!t.quantized) return t;
@@ -45,6 +46,7 @@ TensorPlan tensor_from(const ordered_json& j) {
   t.range = {j.at("range").at(0), j.at("range").at(1)};
   t.method = j.value("method", "");
   t.group = j.value("group", "");
+  t.channel_means = j.value("channel_means", std::vector<float>());
   if (!std::isfinite(t.params.scale) || t.params.scale <= 0)
     throw Error(ErrorKind::input, "its scale is " + std::to_string(t.params.scale) + ", allowed is finite and > 0");
   const QLimits limits = limits_of(t.type);
@@ -67,7 +69,8 @@ std::string to_json(const Plan& plan) {
                  {"weight_bits", plan.scheme.weight_bits},
                  {"range", method_name(plan.scheme.range)},
                  {"percentile", plan.scheme.percentile},
-                 {"follow_activation", plan.scheme.follow_activation}};
+                 {"follow_activation", plan.scheme.follow_activation},
+                 {"bias_correction", plan.scheme.bias_correction}};
   j["tensors"] = j["nodes"] = ordered_json::object();
   for (const auto& [name, t] : plan.tensors) j["tensors"][name] = to_json(t);
   for (const auto& [name, n] : plan.nodes) j["nodes"][name] = {{"op", n.op}, {"integer", n.integer}, {"reason", n.reason}};
@@ -83,7 +86,8 @@ Plan plan_from_json(const std::string& text, const std::string& file) {
     check_keys(j, {"pare_plan", "scheme", "tensors", "nodes"});
     place = "scheme";
     const ordered_json& s = j.at("scheme");
-    check_keys(s, {"activation", "symmetric", "per_channel", "weight_bits", "range", "percentile", "follow_activation"});
+    check_keys(s, {"activation", "symmetric", "per_channel", "weight_bits", "range", "percentile", "follow_activation",
+                   "bias_correction"});
     plan.scheme.activation = type_from(s.at("activation"));
     plan.scheme.symmetric = s.at("symmetric");
     plan.scheme.per_channel = s.at("per_channel");
@@ -93,6 +97,7 @@ Plan plan_from_json(const std::string& text, const std::string& file) {
     plan.scheme.range = range_method(s.at("range").get<std::string>());
     plan.scheme.percentile = s.at("percentile");
     plan.scheme.follow_activation = s.at("follow_activation");
+    plan.scheme.bias_correction = s.at("bias_correction");
     place = "tensors";
     for (const auto& [name, t] : j.at("tensors").items()) {
       place = "tensor '" + name + "'";

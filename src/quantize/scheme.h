@@ -14,6 +14,7 @@ struct Scheme {
   RangeMethod range = RangeMethod::percentile;  ///< of activations
   double percentile = 99.999;                   ///< for RangeMethod::percentile
   bool follow_activation = true;                ///< cut ranges where what follows is flat (SiLU below -6)
+  bool bias_correction = true;                  ///< biases take up what the weights' rounding shifts on average
 
   /// Largest magnitude of a quantized weight: 127, or 64 so that 2 * 255 * 64 fits 16 bits.
   [[nodiscard]] int weight_limit() const { return weight_bits == 7 ? 64 : 127; }

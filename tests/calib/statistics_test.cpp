@@ -144,7 +144,7 @@ struct Damage {
 
 TEST(Statistics, RefuseDamagedContents) {
   const std::vector<Damage> cases{
-      {"another version", [](json& f, json&) { f["pare_statistics"] = 2; }, "made by another version of pare"},
+      {"another version", [](json& f, json&) { f["pare_statistics"] = 99; }, "made by another version of pare"},
       {"no model", [](json& f, json&) { f.erase("model"); }},
       {"samples as text", [](json& f, json&) { f["samples"] = "5"; }},
       {"tensors as list",

@@ -37,7 +37,9 @@ TEST(PlanJson, RoundTrip) {
   scheme.range = RangeMethod::entropy;
   scheme.percentile = 99.9;
   scheme.follow_activation = false;
-  const Plan plan = plan_of(net(), scheme);
+  scheme.bias_correction = false;
+  Plan plan = plan_of(net(), scheme);
+  plan.tensors.at("x").channel_means = {.1F, -2.5e-8F};
   const Plan back = plan_from_json(to_json(plan), "p.json");
   EXPECT_EQ(to_json(back), to_json(plan));
   EXPECT_EQ(back.scheme.activation, DType::i8);
@@ -47,12 +49,14 @@ TEST(PlanJson, RoundTrip) {
   EXPECT_EQ(back.scheme.range, RangeMethod::entropy);
   EXPECT_EQ(back.scheme.percentile, 99.9);
   EXPECT_FALSE(back.scheme.follow_activation);
+  EXPECT_FALSE(back.scheme.bias_correction);
   ASSERT_EQ(back.tensors.size(), plan.tensors.size());
   for (const auto& [name, t] : plan.tensors) {
     const TensorPlan& b = back.tensors.at(name);
     EXPECT_EQ(b.quantized, t.quantized);
     EXPECT_EQ(b.params, t.params) << name;  // to the bit
     EXPECT_EQ(b.range, t.range);
+    EXPECT_EQ(b.channel_means, t.channel_means);
     EXPECT_EQ(b.group, t.group);
     EXPECT_EQ(b.method, t.method);
     EXPECT_EQ(b.reason, t.reason);
