@@ -9,12 +9,12 @@
 
     pare_calibration.calibrate("model.onnx", samples(), "model.stats")
 
-and then `pare quantize model.onnx --statistics model.stats -o model_int8.onnx`. The file is the one that `pare calibrate` would write
-for the same arrays, to the bit. A sample is a mapping from input name to array, or for a model of one input the array itself; samples
-may differ in length and hold several rows. None is kept, so a generator over any amount of data does.
+and then `pare quantize model.onnx --statistics model.stats -o model_int8.onnx`. The file is the one that `pare calibrate` would
+write for the same arrays, to the bit. A sample is a mapping from input name to array, or the array of a model with one input;
+samples may differ in length and hold several rows. None is kept, so a generator over any amount of data does.
 
-Needs NumPy and libpare.so, which is looked for under the name in PARE_LIBRARY, beside this file and in the folder above, and where
-the system looks for libraries.
+Needs NumPy and libpare.so, which is looked for under the name in PARE_LIBRARY, beside this file and in the folder above, and
+where the system looks for libraries.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _library() -> ctypes.CDLL:
     here = Path(__file__).resolve().parent
     named = os.environ.get("PARE_LIBRARY")
     found = [str(p / "libpare.so") for p in (here, here.parent) if (p / "libpare.so").exists()]
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else ONNX Runtime reports usage and leaves files behind, as `pare` tells it not to
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # as `pare` does: else ONNX Runtime reports usage and leaves files behind
     try:
         library = ctypes.CDLL(named or (found[0] if found else "libpare.so"))
         handle, text = ctypes.c_void_p, ctypes.c_char_p
@@ -100,7 +100,7 @@ def _check(code: int) -> None:
 
 
 def _converted(value: Any, wanted: Input) -> np.ndarray:
-    """The value as the model takes it: dense, of its type, with a leading axis of 1 where it came without one. Never rescaled or cut."""
+    """The value as the model takes it: dense, of its type, with a leading axis of 1 where it came without one. Never rescaled."""
     array = np.asarray(value)
     if wanted.shape and array.ndim == len(wanted.shape) - 1 and wanted.shape[0] in (None, 1):
         array = array[np.newaxis]
@@ -122,11 +122,14 @@ def _converted(value: Any, wanted: Input) -> np.ndarray:
 class Calibration:
     """A calibration under way: `add` samples, then `save`. As a context manager it frees its memory at the end of the block."""
 
-    def __init__(self, model: str | os.PathLike[str], output: str | os.PathLike[str], *, shape: str | None = None, threads: int = 0) -> None:
+    def __init__(
+        self, model: str | os.PathLike[str], output: str | os.PathLike[str], *, shape: str | None = None, threads: int = 0
+    ) -> None:
         self._handle = ctypes.c_void_p()
         self._library = _library()
-        _check(self._library.pare_calibration_open(os.fsencode(model), os.fsencode(output), shape.encode() if shape else None, threads,
-                                                   ctypes.byref(self._handle)))
+        files = os.fsencode(model), os.fsencode(output)
+        size = shape.encode() if shape else None
+        _check(self._library.pare_calibration_open(*files, size, threads, ctypes.byref(self._handle)))
         self._added = 0
         self.inputs: list[Input] = []
         for i in range(self._library.pare_calibration_inputs(self._handle)):

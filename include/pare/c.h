@@ -5,6 +5,7 @@
  * other, and the statistics file is that of `pare calibrate`. Functions return 0, or the exit code that the program would have:
  * 2 usage, 3 input, 4 unsupported or refused, 5 internal, 6 system (include/pare/error.h). */
 
+/* NOLINTBEGIN(modernize-deprecated-headers, modernize-use-using): this is C. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,7 +41,8 @@ PARE_API size_t pare_calibration_inputs(const pare_calibration* calibration);
 PARE_API int pare_calibration_input(const pare_calibration* calibration, size_t index, pare_array* input);
 
 /* Runs the model on one sample, an array for each input, and measures its tensors. The arrays are copied. A sample may have any
- * length that the model takes, and any number of rows: rows that the model answers independently are measured one at a time.
+ * length that the model takes, and any number of rows: rows that the model answers independently (the
+ * first batch whose rows differ tells) are measured one at a time.
  * `sample` names it in errors. After an error only pare_calibration_close is left to do. */
 PARE_API int pare_calibration_add(pare_calibration* calibration, const char* sample, const pare_array* arrays, size_t count);
 
@@ -54,4 +56,5 @@ PARE_API void pare_calibration_close(pare_calibration* calibration);
 }
 #endif
 
+/* NOLINTEND(modernize-deprecated-headers, modernize-use-using) */
 #endif /* PARE_C_H */

@@ -39,7 +39,8 @@ class FedCalibration {
   /// What a sample must hold: an array for each, by name.
   [[nodiscard]] const std::vector<Value>& inputs() const { return model_.graph.inputs; }
   /// A sample may hold several rows. Where the model takes one at a time, or answers each row as it answers it alone, they are
-  /// measured one at a time, and statistics are those of the rows. Errors: those of Collector::add.
+  /// measured one at a time, and statistics are those of the rows: the first batch whose rows differ tells. Errors: those of
+  /// Collector::add.
   void add(const Sample& sample);
   /// Writes the statistics file. Errors: input without samples; system.
   CalibrateResult save();

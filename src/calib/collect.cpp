@@ -65,8 +65,8 @@ struct Collector::Impl {
   std::vector<Chunk> chunks;
   std::map<std::string, TensorStatistics> result;
 
-  Impl(const Graph& g, const std::set<std::string>& wanted, const CollectOptions& options)
-      : graph(g), tensors(wanted), threads(options.threads) {
+  Impl(Graph g, std::set<std::string> wanted, const CollectOptions& options)
+      : graph(std::move(g)), tensors(std::move(wanted)), threads(options.threads) {
     for (const Value& v : graph.inputs) inputs.insert(v.name);
     std::set<std::string> outside = inputs;  // graph inputs and outputs need no tap
     for (const Value& v : graph.outputs) outside.insert(v.name);

@@ -1,4 +1,4 @@
-"""python/pare_calibration.py against `pare calibrate`: python calibration.py PARE PARE_CALIBRATION_FOLDER, with PARE_LIBRARY set."""
+"""python/pare_calibration.py against `pare calibrate`: PARE_LIBRARY=... python calibration.py PARE FOLDER_OF_PARE_CALIBRATION"""
 
 import resource
 import subprocess
@@ -104,13 +104,14 @@ def test_equals_pare_calibrate(folder):
 def test_sequences_of_any_length(folder):
     """Case 13: lengths 3, 7, 5; the whole is the sum of the parts, so nothing was padded."""
     model, output, parts = tokens(folder / "m.onnx"), folder / "s.stats", []
-    samples = [{"ids": np.random.default_rng(n).integers(0, 9, (1, n)), "mask": np.ones((1, n), np.float32)} for n in (3, 7, 5)]
+    ids = [np.random.default_rng(n).integers(0, 9, (1, n)) for n in (3, 7, 5)]
+    samples = [{"ids": row, "mask": np.ones(row.shape, np.float32)} for row in ids]
     for i, sample in enumerate(samples):
         parts.append(folder / f"{i}.stats")
         parts[-1].write_bytes(of_arrays(folder, model, **sample))
     pare("merge", "-q", *parts, "-o", folder / "whole.stats")
     expected = (folder / "whole.stats").read_bytes()
-    assert calibrate(model, samples, output) == (3, pare_calibration.calibrate(model, samples, output).tensors)
+    assert calibrate(model, samples, output).samples == 3
     assert output.read_bytes() == expected
     calibrate(model, [{"mask": s["mask"].astype(np.float64), "ids": s["ids"].astype(np.int16)} for s in samples], output)
     assert output.read_bytes() == expected, "converted"
@@ -121,9 +122,10 @@ def test_statistics_serve_quantize(folder):
     calibrate(model, x, output)
     assert "not verified: no data" in pare("quantize", model, "--statistics", output, "-o", folder / "q.onnx")
     np.save(folder / "x.npy", x)
-    pare("quantize", "-q", model, "--data", folder / "x.npy", "--val", folder / "x.npy", "-o", folder / "direct.onnx", "--no-verify")
-    pare("quantize", "-q", model, "--data", folder / "x.npy", "--statistics", output, "-o", folder / "d.onnx", "--no-verify")
-    assert (folder / "d.onnx").read_bytes() == (folder / "direct.onnx").read_bytes()
+    same = ["quantize", "-q", "--no-verify", model, "--data", folder / "x.npy", "--val", folder / "x.npy", "-o"]
+    pare(*same, folder / "direct.onnx")
+    pare(*same, folder / "taken.onnx", "--statistics", output)
+    assert (folder / "taken.onnx").read_bytes() == (folder / "direct.onnx").read_bytes()
 
 
 def test_exceptions_pass_through(folder):
@@ -178,8 +180,8 @@ def test_refuses_in_one_line(folder):
 
 def peak_kb(model, count, output):
     """Of a process of its own."""
-    done = subprocess.run([sys.executable, __file__, PARE, sys.argv[2], "--peak", model, str(count), output], stdout=subprocess.PIPE,
-                          text=True, check=True)
+    command = [sys.executable, __file__, PARE, sys.argv[2], "--peak", model, str(count), output]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return int(done.stdout)
 
 
