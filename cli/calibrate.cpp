@@ -24,7 +24,7 @@ std::function<int()> declare_calibrate(CLI::App& app, const Common& common) {
   CalibrateOptions& o = *options;
   app.add_option("model", o.model, "float ONNX file")->required();
   app.add_option("-o,--output", o.output, "statistics file to write");
-  add_data_options(app, o.data);
+  add_data_options(app, o.data)->required();
   app.add_option("--disable-pass", o.disabled_passes, "prepare passes to leave out")->delimiter(',');
   add_threads(app, o.threads);
   return [options, &common] {

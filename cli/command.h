@@ -24,7 +24,8 @@ struct Command {
   std::function<int()> (*declare)(CLI::App& app, const Common& common);
 };
 
-void add_data_options(CLI::App& app, DataOptions& data);
+/// Returns --data, which most commands require.
+CLI::Option* add_data_options(CLI::App& app, DataOptions& data);
 void add_threads(CLI::App& app, int& threads);
 
 /// A bar on a terminal, a line every tenth in a log, nothing when quiet. Writes to standard error.

@@ -14,7 +14,9 @@ std::function<int()> declare_quantize(CLI::App& app, const Common& common) {
   add_data_options(app, o.data);
   app.add_option("--batch", o.data.batch, "samples that the written model takes at a time (default: the model's own)");
   app.add_option("--report", o.report, "JSON report (default: the output's name + .report.json)");
-  app.add_option("--statistics", o.statistics, "statistics of 'pare calibrate' instead of a calibration run");
+  app.add_option(
+      "--statistics", o.statistics,
+      "statistics of 'pare calibrate' or of python/pare_calibration.py instead of a calibration run; --data is then optional");
   app.add_option("--plan", o.plan, "plan to follow (from --dry-run or a report, edited)");
   app.add_option("--exclude", o.exclude, "nodes to keep in float, by name or output")->delimiter(',');
   app.add_option("--disable-pass", o.disabled_passes, "prepare passes to leave out")->delimiter(',');

@@ -78,7 +78,7 @@ void print(const QuantizeResult& result, const std::string& output, const Common
   constexpr size_t kShown = 5;
   for (size_t i = 0; i < result.float_reasons.size() && (i < kShown || common.verbose); ++i)
     fmt::print("  float: {} x {}\n", result.float_reasons[i].second, result.float_reasons[i].first);
-  fmt::print("{}", result.verification ? table(*result.verification) : "not verified: no held-out samples, or --no-verify\n");
+  fmt::print("{}", result.verification ? table(*result.verification) : "not verified: " + result.not_verified + "\n");
   fmt::print("wrote {}\n", output);
 }
 

@@ -12,7 +12,7 @@ std::function<int()> declare_verify(CLI::App& app, const Common& common) {
   VerifyOptions& o = *options;
   app.add_option("float", o.reference, "float ONNX file")->required();
   app.add_option("test", o.test, "ONNX file to judge")->required();
-  add_data_options(app, o.data);
+  add_data_options(app, o.data)->required();
   app.add_option("--task", o.task, "auto, detect, classify, none")->capture_default_str();
   add_threads(app, o.threads);
   app.add_option("--seed", o.seed, "of bootstrap intervals")->capture_default_str();

@@ -1,4 +1,5 @@
-# cmake --install: bin/pare, libpare.so with ONNX Runtime beside it, the public headers and the CMake package. The tree may be moved.
+# cmake --install: bin/pare, libpare.so with ONNX Runtime beside it, the public headers, the CMake package and the
+# Python module. The tree may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -14,3 +15,4 @@ set(pare_package "${CMAKE_INSTALL_LIBDIR}/cmake/pare")
 install(EXPORT pareTargets NAMESPACE pare:: DESTINATION ${pare_package} FILE pareConfig.cmake)  # no dependencies to find: all are private
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/pareConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/pareConfigVersion.cmake DESTINATION ${pare_package})
+install(FILES python/pare_calibration.py DESTINATION ${CMAKE_INSTALL_LIBDIR}/pare)  # finds libpare.so in the folder above

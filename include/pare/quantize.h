@@ -15,7 +15,7 @@ struct QuantizeOptions {
   std::string output;  ///< INT8 ONNX file to write
   DataOptions data;
   std::string report;                ///< JSON report; "" = output with .report.json
-  std::string statistics;            ///< use this statistics file instead of calibrating
+  std::string statistics;            ///< use this statistics file instead of calibrating; data.data may then be empty
   std::string plan;                  ///< use this plan instead of making one
   std::vector<std::string> exclude;  ///< nodes (name or output) that stay float
   std::vector<std::string> disabled_passes;
@@ -51,6 +51,7 @@ struct QuantizeResult {
   std::string target_cpu;
   int weight_bits = 8;
   std::optional<VerifyReport> verification;
+  std::string not_verified;  ///< why there is none
 };
 
 /// Float ONNX and data -> INT8 ONNX, verified. The story is in src/api/quantize.cpp. Writes output and report whole or not at

@@ -13,8 +13,7 @@ CalibrateResult calibrate(const CalibrateOptions& options) {
   refuse_input_as_output(options.output, model.original.files);
   refuse_input_as_output(options.output, model.input.dataset);
   const Sources sources = open_sources(model.input, options.data);
-  const Calibration c =
-      calibrate_or_load(model, integer_region(model.graph, {}), *sources.calibration, "", threads, options.progress);
+  const Calibration c = run_calibration(model, integer_region(model.graph, {}), *sources.calibration, threads, options.progress);
   save_statistics(c.statistics, options.output);
   return {static_cast<int64_t>(c.statistics.samples), static_cast<int64_t>(c.statistics.tensors.size()), c.skipped};
 }

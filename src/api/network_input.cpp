@@ -54,10 +54,13 @@ ImageInput image_input(const Graph& graph) {
 
 }  // namespace
 
-NetworkInput settle_input(Graph& graph, const DataOptions& options) {
+NetworkInput settle_input(Graph& graph, const DataOptions& options, std::optional<Dataset::Kind> fed) {
   NetworkInput input;
   for (const Value& v : graph.inputs) input.names.push_back(v.name);
-  if (!options.data.empty()) input.dataset = open_dataset(options.data);
+  if (!options.data.empty())
+    input.dataset = open_dataset(options.data);
+  else if (fed)
+    input.dataset.kind = *fed;
   if (options.batch < 0) throw Error(ErrorKind::usage, "allowed is 1 or more").at("--batch");
   input.batch = options.batch;
   if (const auto batch = fixed_batch(graph).value_or(1); batch != 1) {
@@ -86,6 +89,8 @@ NetworkInput settle_input(Graph& graph, const DataOptions& options) {
       value = "[" + std::to_string(*size_of(image.height_axis)) + ", " + std::to_string(*size_of(image.height_axis + 1)) + "]";
   input.height = static_cast<int>(*size_of(image.height_axis));
   input.width = static_cast<int>(*size_of(image.height_axis + 1));
+  input.text = graph.inputs.front().name + ":" + dims_text(graph.inputs.front());
+  if (options.data.empty() && fed && options.preprocess.empty()) return input;
   input.preprocess = options.preprocess.empty() ? from_metadata(graph.metadata) : read_preprocess(options.preprocess);
   if (!input.preprocess) {
     std::string names;
@@ -98,7 +103,6 @@ NetworkInput settle_input(Graph& graph, const DataOptions& options) {
     throw Error(ErrorKind::usage,
                 "the preprocessing makes NHWC, input '" + graph.inputs.front().name + "' is " + dims_text(graph.inputs.front()))
         .at("--preprocess");
-  input.text = graph.inputs.front().name + ":" + dims_text(graph.inputs.front());
   return input;
 }
 

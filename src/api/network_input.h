@@ -28,8 +28,9 @@ struct NetworkInput {
 /// Makes a fixed batch 1, since samples are measured one at a time. Fixes the size of the graph's image input (to --shape, else
 /// to its own, else to the metadata's imgsz) and finds its preprocessing (option, else metadata). Errors: usage for a missing
 /// --preprocess or a --shape that is none; unsupported for a free size without --shape, a batch that cannot be changed, another
-/// layout, rank or type than an image's.
-NetworkInput settle_input(Graph& graph, const DataOptions& options);
+/// layout, rank or type than an image's. Without options.data, `fed` says what the network is made ready for; images then need no
+/// preprocessing.
+NetworkInput settle_input(Graph& graph, const DataOptions& options, std::optional<Dataset::Kind> fed = std::nullopt);
 
 struct Sources {
   std::unique_ptr<SampleSource> calibration, held_out;

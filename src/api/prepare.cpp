@@ -57,7 +57,8 @@ int64_t quantized_nodes(const Graph& graph) {
   });
 }
 
-Prepared prepare_model(const std::string& model, const DataOptions& data, const std::vector<std::string>& disabled_passes) {
+Prepared prepare_model(const std::string& model, const DataOptions& data, const std::vector<std::string>& disabled_passes,
+                       std::optional<Dataset::Kind> fed) {
   Prepared p;
   p.original = load_model(model);
   const auto concerns_model = [&data](const Error& e) {
@@ -70,7 +71,7 @@ Prepared prepare_model(const std::string& model, const DataOptions& data, const 
     if (const int64_t n = quantized_nodes(p.original); n > 0)
       throw Error(ErrorKind::unsupported, "is quantized already (" + std::to_string(n) + " quantization nodes)")
           .fix("give the float model it was made from");
-    p.input = settle_input(p.original, data);
+    p.input = settle_input(p.original, data, fed);
     const PassContext context{[](const Graph& graph) { return Session(graph).run({}); },
                               {disabled_passes.begin(), disabled_passes.end()}};
     p.graph = run_passes(p.original, prepare_passes(), context, p.log);
@@ -102,6 +103,7 @@ Graph with_batch(const Graph& graph, int64_t batch, const NamedTensors& sample, 
   Graph result = set_batch(graph, batch);
   for (auto& [key, value] : result.metadata)
     if (key == "batch") value = std::to_string(batch);
+  if (sample.empty()) return result;
   NamedTensors samples = sample;
   for (auto& [name, tensor] : samples) tensor = repeated(tensor, batch);
   const std::vector<Tensor> one = Session(graph, {.threads = threads}).run(sample);

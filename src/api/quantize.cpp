@@ -50,6 +50,24 @@ void check_outputs(const QuantizeOptions& options) {
     throw Error(ErrorKind::usage, "cannot hold both the model and the report").at(options.output).fix("choose another --report");
 }
 
+/// What stands in for data that is not there: the statistics tell of what kind and shape it was.
+struct MeasuredInput {
+  DataOptions options;
+  Dataset::Kind kind = Dataset::Kind::images;
+};
+
+MeasuredInput measured_input(const QuantizeOptions& options) {
+  const StatisticsKey key = load_statistics(options.statistics).key;
+  MeasuredInput input{options.data, key.preprocess.empty() ? Dataset::Kind::arrays : Dataset::Kind::images};
+  if (!options.data.shape.empty()) return input;
+  std::string shape = key.inputs.substr(key.inputs.rfind(':') + 1);  // "images:Nx3x544x960"
+  if (const size_t batch = shape.find('x'); batch != std::string::npos && shape.find_first_not_of("0123456789") < batch)
+    shape.replace(0, batch, "1");  // a free batch stays free under --shape
+  if (key.inputs.find(',') == std::string::npos && shape.find_first_not_of("0123456789x") == std::string::npos)
+    input.options.shape = shape;
+  return input;
+}
+
 /// Plan -> which nodes run on integers, in the graph's order.
 void count_nodes(const Graph& graph, const Plan& plan, QuantizeResult& result) {
   std::map<std::string, int64_t> reasons;
@@ -71,21 +89,28 @@ QuantizeResult quantize(const QuantizeOptions& options) {
   const int threads = options.threads > 0 ? options.threads : default_threads();
   const CpuTarget cpu = options.target_cpu.empty() ? this_cpu() : cpu_target(options.target_cpu);
   const Scheme scheme = scheme_of(options, cpu);
+  const bool has_data = !options.data.data.empty();  // statistics take its place, except for what only samples can tell
+  if (!has_data && options.statistics.empty()) throw Error(ErrorKind::usage, "no data").fix("give the samples with --data");
+  if (!has_data && !options.data.val.empty()) throw Error(ErrorKind::usage, "held-out samples without --data").at("--val");
   QuantizeResult result;
   result.target_cpu = cpu.name;
   result.weight_bits = scheme.weight_bits;
 
-  Prepared model = prepare_model(options.model, options.data, options.disabled_passes);
+  const MeasuredInput data = has_data ? MeasuredInput{options.data} : measured_input(options);
+  Prepared model = prepare_model(options.model, data.options, options.disabled_passes, data.kind);
   if (!options.dry_run)
     for (const std::string& output : {options.output, report_file(options)}) {
       refuse_input_as_output(output, model.original.files);
       refuse_input_as_output(output, model.input.dataset);
     }
   if (options.verify) settle_task(options.task, model.original, model.input);
-  Sources sources = open_sources(model.input, options.data);
-  check_same_function(model, first_usable(*sources.calibration), threads, model.log);
+  Sources sources;
+  if (has_data) sources = open_sources(model.input, options.data);
+  const NamedTensors first = has_data ? first_usable(*sources.calibration) : NamedTensors{};
+  if (has_data) check_same_function(model, first, threads, model.log);
 
   Plan plan;
+  std::string note;
   if (!options.plan.empty()) {
     if (!options.exclude.empty())
       throw Error(ErrorKind::usage, "a plan says itself what stays float")
@@ -95,14 +120,20 @@ QuantizeResult quantize(const QuantizeOptions& options) {
     result.weight_bits = plan.scheme.weight_bits;
   } else {
     Region region = integer_region(model.graph, {options.exclude.begin(), options.exclude.end()});
-    const Calibration calibration =
-        calibrate_or_load(model, region, *sources.calibration, options.statistics, threads, options.progress);
+    const Calibration calibration = options.statistics.empty()
+                                        ? run_calibration(model, region, *sources.calibration, threads, options.progress)
+                                        : read_calibration(model, options.statistics);
+    if (!calibration.note.empty()) model.log.push_back({"calibrate", options.statistics, "noted", calibration.note});
+    note = calibration.note;
     result.calibration_samples = static_cast<int64_t>(calibration.statistics.samples);
     result.skipped = calibration.skipped;
     const PlanMaker make = [&](const Region& r) { return make_plan(model.graph, r, calibration.statistics.tensors, scheme); };
     if (const std::string& made_on = calibration.statistics.key.cpu; made_on != this_cpu().name)
       model.log.push_back({"calibrate", options.statistics, "noted", "made on " + made_on + ", whose last bits may differ"});
-    settle_head(model.graph, region, make, *sources.calibration, threads, model.log);
+    if (has_data)
+      settle_head(model.graph, region, make, *sources.calibration, threads, model.log);
+    else
+      keep_head_float(model.graph, region, model.log);
     plan = make(region);
   }
   result.plan_json = to_json(plan);
@@ -121,8 +152,11 @@ QuantizeResult quantize(const QuantizeOptions& options) {
     result.verification = judge(
         judged, model.input, *sources.held_out,
         {.task = options.task, .threads = threads, .seed = options.seed, .latency_rounds = 7, .progress = options.progress});
+    if (!note.empty()) result.verification->warnings.push_back(note);
+  } else {
+    result.not_verified = !options.verify ? "--no-verify" : has_data ? "no held-out samples" : "no data";
   }
-  if (model.input.batch > 0) quantized = with_batch(quantized, model.input.batch, first_usable(*sources.calibration), threads);
+  if (model.input.batch > 0) quantized = with_batch(quantized, model.input.batch, first, threads);
   save_model(quantized, options.output);
   write_file(report_file(options), to_json(result));
   return result;

@@ -68,6 +68,7 @@ std::string to_json(const QuantizeResult& result) {
   for (const Decision& d : result.decisions)
     j["decisions"].push_back({{"stage", d.stage}, {"place", d.place}, {"what", d.what}, {"why", d.why}});
   if (result.verification) j["verification"] = json_of(*result.verification);
+  if (!result.not_verified.empty()) j["not_verified"] = result.not_verified;
   j["plan"] = ordered_json::parse(result.plan_json);
   return j.dump(1) + "\n";
 }

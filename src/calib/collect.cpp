@@ -24,7 +24,7 @@ void measure(TensorStatistics& statistics, const Wish& wish, std::span<const flo
     throw Error(ErrorKind::input,
                 "holds " + std::to_string(found.not_finite) + " NaN or infinite values for sample '" + sample + "'")
         .at("tensor '" + tensor + "'")
-        .fix("remove the sample from --data, or mend the model");
+        .fix("leave the sample out, or mend the model");
   if (!found.any) return;
   statistics.histogram.add(values, found);
   statistics.sum_of_minima.add(found.min);
@@ -67,27 +67,32 @@ Graph with_taps(Graph graph, const std::vector<std::string>& tensors) {
   return graph;
 }
 
-std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::set<std::string>& tensors, SampleSource& samples,
-                                                const CollectOptions& options) {
-  std::map<std::string, TensorStatistics> result;
-  std::set<std::string> inputs, outside;  // graph inputs and outputs need no tap
-  for (const Value& v : graph.inputs) inputs.insert(v.name);
-  outside = inputs;
-  for (const Value& v : graph.outputs) outside.insert(v.name);
+struct Collector::Impl {
+  Graph graph;
   std::map<std::string, Wish> wishes;
-  for (const std::string& name : tensors) wishes[name].range = true;
-  for (const auto& [name, axis] : options.channel_axes) wishes[name].channel_axis = axis;
-  for (const auto& [name, wish] : wishes) result[name];
-  std::vector<std::string> inner;  // in the graph's order, so that the first NaN met is where it arises
-  for (const Node& node : graph.nodes)
-    for (const std::string& name : node.outputs)
-      if (wishes.contains(name) && !outside.contains(name)) inner.push_back(name);
-  std::vector<Chunk> chunks = make_chunks(graph, inner, options);
+  std::set<std::string> inputs;
+  int threads;
+  std::vector<Chunk> chunks;
+  std::map<std::string, TensorStatistics> result;
 
-  const auto measured = [&](const Chunk& chunk, std::span<const OutputView> views,
-                            const std::string& sample) -> std::optional<Error> {
+  Impl(Graph g, const std::set<std::string>& tensors, const CollectOptions& options)
+      : graph(std::move(g)), threads(options.threads) {
+    for (const std::string& name : tensors) wishes[name].range = true;
+    for (const auto& [name, axis] : options.channel_axes) wishes[name].channel_axis = axis;
+    for (const Value& v : graph.inputs) inputs.insert(v.name);
+    std::set<std::string> outside = inputs;  // graph inputs and outputs need no tap
+    for (const Value& v : graph.outputs) outside.insert(v.name);
+    for (const auto& [name, wish] : wishes) result[name];
+    std::vector<std::string> inner;  // in the graph's order, so that the first NaN met is where it arises
+    for (const Node& node : graph.nodes)
+      for (const std::string& name : node.outputs)
+        if (wishes.contains(name) && !outside.contains(name)) inner.push_back(name);
+    chunks = make_chunks(graph, inner, options);
+  }
+
+  std::optional<Error> measure_all(const Chunk& chunk, std::span<const OutputView> views, const std::string& sample) {
     std::vector<std::optional<Error>> errors(views.size());
-    parallel_for(views.size(), options.threads, [&](size_t v) {
+    parallel_for(views.size(), threads, [&](size_t v) {
       const bool own_output = v < chunk.first_output;
       const std::string& name = own_output ? graph.outputs[v].name : chunk.tensors[v - chunk.first_output];
       const bool skip = own_output && (&chunk != &chunks.back() || !wishes.contains(name) || inputs.contains(name));
@@ -103,34 +108,49 @@ std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::s
     std::rotate(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(chunk.first_output), errors.end());
     const auto first = std::find_if(errors.begin(), errors.end(), [](const auto& error) { return error.has_value(); });
     return first == errors.end() ? std::nullopt : *first;
-  };
+  }
+};
 
+Collector::Collector(const Graph& graph, const std::set<std::string>& tensors, const CollectOptions& options)
+    : impl_(std::make_unique<Impl>(graph, tensors, options)) {}
+Collector::Collector(Collector&&) noexcept = default;
+Collector::~Collector() = default;
+
+void Collector::add(const Sample& sample) {
+  for (const auto& [name, tensor] : sample.inputs) {
+    const std::string& input = name.empty() ? impl_->graph.inputs.front().name : name;
+    const auto wish = impl_->wishes.find(input);
+    if (wish != impl_->wishes.end() && tensor.type() == DType::f32)
+      measure(impl_->result.at(input), wish->second, tensor.as<float>(), tensor.shape(), input, sample.name);
+  }
+  std::optional<Error> stopped;
+  for (Chunk& chunk : impl_->chunks) {
+    try {
+      chunk.session.run(sample.inputs,
+                        [&](std::span<const OutputView> views) { stopped = impl_->measure_all(chunk, views, sample.name); });
+    } catch (Error& e) {
+      throw e.at("sample '" + sample.name + "'");
+    }
+    if (stopped) throw *stopped;
+  }
+}
+
+const std::map<std::string, TensorStatistics>& Collector::statistics() const& { return impl_->result; }
+std::map<std::string, TensorStatistics> Collector::statistics() && { return std::move(impl_->result); }
+
+std::map<std::string, TensorStatistics> collect(const Graph& graph, const std::set<std::string>& tensors, SampleSource& samples,
+                                                const CollectOptions& options) {
+  Collector collector(graph, tensors, options);
   const auto load = [&samples](size_t i) { return std::async(std::launch::async, [&samples, i] { return samples.load(i); }); };
   std::future<std::optional<Sample>> next;
   if (samples.size() > 0) next = load(0);
   for (size_t i = 0; i < samples.size(); ++i) {
     const std::optional<Sample> sample = next.get();
     if (i + 1 < samples.size()) next = load(i + 1);
-    if (sample) {
-      for (const auto& [name, tensor] : sample->inputs) {
-        const std::string& input = name.empty() ? graph.inputs.front().name : name;
-        if (wishes.contains(input) && tensor.type() == DType::f32)
-          measure(result[input], wishes[input], tensor.as<float>(), tensor.shape(), input, sample->name);
-      }
-      std::optional<Error> stopped;
-      for (Chunk& chunk : chunks) {
-        try {
-          chunk.session.run(sample->inputs,
-                            [&](std::span<const OutputView> views) { stopped = measured(chunk, views, sample->name); });
-        } catch (Error& e) {
-          throw e.at("sample '" + sample->name + "'");
-        }
-        if (stopped) throw *stopped;
-      }
-    }
+    if (sample) collector.add(*sample);
     if (options.progress) options.progress(i + 1, samples.size());
   }
-  return result;
+  return std::move(collector).statistics();
 }
 
 }  // namespace pare

@@ -10,15 +10,6 @@ namespace {
 
 Error empty_set(const std::string& place) { return Error(ErrorKind::input, "calibration set is empty").at(place); }
 
-// Row `index` as a tensor with leading axis 1.
-Tensor row(const Tensor& array, size_t index) {
-  Shape shape = array.shape();
-  const size_t bytes = array.raw().size() / static_cast<size_t>(shape[0]);
-  shape[0] = 1;
-  const auto from = array.raw().subspan(index * bytes, bytes);
-  return Tensor(array.type(), std::move(shape), {from.begin(), from.end()});
-}
-
 std::string names_of(const NamedTensors& arrays) {
   std::string text;
   for (const auto& [name, array] : arrays) text += (text.empty() ? "" : ", ") + name;
@@ -39,6 +30,14 @@ NamedTensors select(const NamedTensors& arrays, const std::vector<std::string>& 
 }
 
 }  // namespace
+
+Tensor row(const Tensor& array, size_t index) {
+  Shape shape = array.shape();
+  const size_t bytes = array.raw().size() / static_cast<size_t>(shape[0]);
+  shape[0] = 1;
+  const auto from = array.raw().subspan(index * bytes, bytes);
+  return Tensor(array.type(), std::move(shape), {from.begin(), from.end()});
+}
 
 std::string SampleSource::used_text() const {
   return std::to_string(size() - skipped().size()) + " of " + std::to_string(size()) + " used";

@@ -22,6 +22,9 @@ struct Sample {
   std::string name;     ///< file, or "file[row]"
 };
 
+/// Row `index` of an array, with leading axis 1.
+Tensor row(const Tensor& array, size_t index);
+
 struct Skipped {
   std::string file;
   std::string reason;

@@ -287,4 +287,15 @@ void settle_head(const Graph& graph, Region& region, const PlanMaker& make_plan,
   }
 }
 
+void keep_head_float(const Graph& graph, Region& region, Log& log) {
+  const std::vector<bool> tail = tail_nodes(graph);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!tail[i] || !region.integer[i] || op_row(graph.nodes[i])->flow == Flow::weighted) continue;
+    region.integer[i] = false;
+    region.reasons[i] = "no samples to measure the decoding by; give --data";
+    log.push_back({"settle_head", graph.nodes[i].label(), "float", region.reasons[i]});
+  }
+  shrink_region(graph, region);
+}
+
 }  // namespace pare

@@ -18,4 +18,8 @@ using PlanMaker = std::function<Plan(const Region&)>;
 /// in pixels and scores in 0..1 under one scale are the common case. Logs each verdict with its numbers.
 void settle_head(const Graph& graph, Region& region, const PlanMaker& make_plan, SampleSource& samples, int threads, Log& log);
 
+/// The same without samples to measure by: what decodes behind the last layers stays float, since boxes in pixels and scores in
+/// 0..1 under one scale would be lost without a word.
+void keep_head_float(const Graph& graph, Region& region, Log& log);
+
 }  // namespace pare

@@ -13,6 +13,6 @@ for object in "$@"; do
   found=$("$nm" --undefined-only --format=posix "$object" | awk '{print $1}' | grep -xE "$forbidden" || true)
   [ -z "$found" ] || { echo "$object calls" $found; bad=1; }
 done
-shown=$("$nm" --dynamic --defined-only --extern-only --format=posix "$library" | awk '{print $1}' | grep -vE '^_Z(N|NK|NO|NR|T[VIS]N)4pare' || true)
+shown=$("$nm" --dynamic --defined-only --extern-only --format=posix "$library" | awk '{print $1}' | grep -vE '^(pare_[a-z_]+$|_Z(N|NK|NO|NR|T[VIS]N)4pare)' || true)
 [ -z "$shown" ] || { echo "$library shows symbols that are not its own:"; head -n 20 <<<"$shown"; bad=1; }
 exit $bad

@@ -5,7 +5,7 @@
 
 int main() {
   try {
-    pare::quantize({.model = "nowhere.onnx", .output = "out.onnx"});
+    pare::quantize({.model = "nowhere.onnx", .output = "out.onnx", .data = {.data = "images"}});
   } catch (const pare::Error& e) {
     std::puts(e.what());
   }
