@@ -32,7 +32,7 @@ namespace {
 constexpr size_t kFewImages = 50;
 
 Geometry geometry(const Placement& p) {
-  return {p.ratio, static_cast<double>(p.left), static_cast<double>(p.top), p.image_width, p.image_height};
+  return {p.ratio, static_cast<double>(p.left), static_cast<double>(p.top), p.image_width, p.image_height, p.ratio_y};
 }
 
 Figure figure(double value, Interval interval) { return {value, interval.low, interval.high}; }

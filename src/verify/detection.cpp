@@ -309,17 +309,18 @@ std::vector<Detection> decode_detections(std::span<const Tensor> outputs, const 
   const Values values(outputs, layout);
   const std::vector<Kept> kept = select(values, candidates_above(values, options), options);
 
-  const auto ratio = static_cast<float>(geometry.ratio);
-  const auto back = [ratio](float value, double offset, int size) {
+  const auto ratio_x = static_cast<float>(geometry.ratio),
+             ratio_y = static_cast<float>(geometry.ratio_y.value_or(geometry.ratio));
+  const auto back = [](float value, double offset, float ratio, int size) {
     return std::clamp((value - static_cast<float>(offset)) / ratio, 0.F, static_cast<float>(size));
   };
   std::vector<Detection> detections;
   detections.reserve(kept.size());
   for (const Kept& k : kept)
-    detections.push_back({.x1 = back(k.box.x1, geometry.left, geometry.image_width),
-                          .y1 = back(k.box.y1, geometry.top, geometry.image_height),
-                          .x2 = back(k.box.x2, geometry.left, geometry.image_width),
-                          .y2 = back(k.box.y2, geometry.top, geometry.image_height),
+    detections.push_back({.x1 = back(k.box.x1, geometry.left, ratio_x, geometry.image_width),
+                          .y1 = back(k.box.y1, geometry.top, ratio_y, geometry.image_height),
+                          .x2 = back(k.box.x2, geometry.left, ratio_x, geometry.image_width),
+                          .y2 = back(k.box.y2, geometry.top, ratio_y, geometry.image_height),
                           .score = k.score,
                           .cls = k.cls});
   return detections;

@@ -21,6 +21,7 @@ struct Geometry {
   double ratio = 1;
   double left = 0, top = 0;
   int image_width = 0, image_height = 0;  ///< of the original; boxes are clipped to it
+  std::optional<double> ratio_y = {};     ///< vertically, of a stretched image; unset: as `ratio`
 };
 
 struct NmsOptions {

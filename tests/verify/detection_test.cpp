@@ -143,6 +143,16 @@ TEST(DecodeDetections, TheCallerDecidesWhatIsNormalized) {
   EXPECT_EQ(decode_rows({{3, 3, 2, 2, .9F, 0}})[0].x1, 2) << "one coordinate above 2 means pixels";
 }
 
+TEST(DecodeDetections, AStretchedImageHasTwoRatios) {
+  const Tensor output = Tensor::of<float>({1, 1, 6}, std::vector<float>{30, 30, 10, 10, .9F, 0});
+  const auto got = decode(output, two_classes(1, 1, 6), {.ratio = .5, .image_width = 128, .image_height = 32, .ratio_y = 2});
+  ASSERT_EQ(got.size(), 1);
+  EXPECT_EQ(got[0].x1, 50);
+  EXPECT_EQ(got[0].x2, 70);
+  EXPECT_EQ(got[0].y1, 12.5F);
+  EXPECT_EQ(got[0].y2, 17.5F);
+}
+
 TEST(DecodeDetections, OneCandidateMayBeSeveralClasses) {
   const auto got = decode_rows({{30, 30, 10, 10, .5F, .6F}});
   ASSERT_EQ(got.size(), 2);
