@@ -24,6 +24,10 @@ struct Command {
   std::function<int()> (*declare)(CLI::App& app, const Common& common);
 };
 
+constexpr const char* kHeadHelp =
+    "layout of the detection head: yolov5, yolov8, yolov10, yolox, yolox-decoded, nanodet, ssd, detr, rtdetr (default: "
+    "recognised)";
+
 /// Returns --data, which most commands require.
 CLI::Option* add_data_options(CLI::App& app, DataOptions& data);
 void add_threads(CLI::App& app, int& threads);

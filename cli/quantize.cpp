@@ -29,6 +29,7 @@ std::function<int()> declare_quantize(CLI::App& app, const Common& common) {
   app.add_flag("!--no-bias-correction", o.bias_correction, "leave biases as they are");
   app.add_option("--target-cpu", o.target_cpu, "avx2, avx512, vnni, amx, arm-dot (default: this machine's)");
   app.add_option("--task", o.task, "auto, detect, classify, none")->capture_default_str();
+  app.add_option("--head", o.head, kHeadHelp);
   app.add_flag("--dry-run", o.dry_run, "print the plan and write nothing");
   app.add_flag("!--no-verify", o.verify, "skip the verification");
   add_threads(app, o.threads);

@@ -18,6 +18,7 @@ std::string decibel(double db) { return std::isinf(db) ? (db > 0 ? "exact" : "-i
 
 std::string table(const VerifyReport& r) {
   std::string text;
+  for (const std::string& n : r.notices) text += fmt::format("notice: {}\n", n);
   const bool map = !r.models.empty() && r.models.front().map.has_value();
   const bool timed = !r.models.empty() && r.models.front().p50_ms > 0;
   text += fmt::format("{:<16} {:>9}", "model", "size");
@@ -50,8 +51,8 @@ std::string table(const VerifyReport& r) {
     for (const RangeFigures& w : r.ranges)
       text += fmt::format("  {:.3f} %  '{}'  represented {:.4g} to {:.4g}, seen {:.4g} to {:.4g}\n", 100 * w.share_outside,
                           w.tensor, w.low, w.high, w.seen_low, w.seen_high);
-  text +=
-      fmt::format("{} held-out samples, {} labelled; {}; {}, {} threads\n", r.samples, r.labelled, r.cpu, r.runtime, r.threads);
+  text += fmt::format("{} held-out samples, {} labelled, tensors {}; {}; {}, {} threads\n", r.samples, r.labelled, r.inputs_hash,
+                      r.cpu, r.runtime, r.threads);
   for (const std::string& w : r.warnings) text += fmt::format("warning: {}\n", w);
   return text;
 }

@@ -14,6 +14,7 @@ std::function<int()> declare_verify(CLI::App& app, const Common& common) {
   app.add_option("test", o.test, "ONNX file to judge")->required();
   add_data_options(app, o.data)->required();
   app.add_option("--task", o.task, "auto, detect, classify, none")->capture_default_str();
+  app.add_option("--head", o.head, kHeadHelp);
   add_threads(app, o.threads);
   app.add_option("--seed", o.seed, "of bootstrap intervals")->capture_default_str();
   app.add_option("--latency-rounds", o.latency_rounds, "0 = no latency")->capture_default_str();

@@ -28,6 +28,7 @@ struct QuantizeOptions {
   bool bias_correction = true;       ///< biases take up what the weights' rounding shifts on average
   std::string target_cpu;            ///< avx2, avx512, vnni, amx, arm-dot; "" = this machine's
   std::string task = "auto";         ///< for the verification: auto, detect, classify, none
+  std::string head;                  ///< layout of the detection head, as in VerifyOptions
   bool dry_run = false;              ///< plan only; writes nothing
   bool verify = true;                ///< measure the result on held-out images
   int threads = 0;                   ///< 0 = all processors

@@ -48,7 +48,11 @@ struct RangeFigures {
 
 struct VerifyReport {
   std::string task;  ///< detect, classify or none
-  std::string head;  ///< layout of the detection head
+  std::string head;  ///< layout of the detection head: the row of its table, e.g. "yolov8 transposed"
+  /// What must be known before any figure is read: suppression in only one of the two models, other thresholds, a detector whose
+  /// layout was not told.
+  std::vector<std::string> notices;
+  std::string inputs_hash;  ///< 16 hexadecimal digits of the tensors that all models were fed with (64-bit FNV-1a of their bytes)
   int64_t samples = 0;
   int64_t labelled = 0;                ///< samples with a label file
   std::vector<std::string> skipped;    ///< "file: reason"
@@ -68,9 +72,12 @@ struct VerifyOptions {
   std::string test;       ///< the model to judge
   DataOptions data;
   std::string task = "auto";  ///< auto, detect, classify, none
-  int threads = 0;            ///< 0 = all processors
-  uint64_t seed = 0;          ///< of bootstrap intervals
-  int latency_rounds = 7;     ///< 0 = no latency
+  /// Layout of the detection head: yolov5, yolov8, yolov10, yolox, yolox-decoded, nanodet, ssd, detr, rtdetr; "" or "auto" =
+  /// recognised where only one fits.
+  std::string head;
+  int threads = 0;         ///< 0 = all processors
+  uint64_t seed = 0;       ///< of bootstrap intervals
+  int latency_rounds = 7;  ///< 0 = no latency
   Progress progress;
 };
 

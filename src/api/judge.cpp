@@ -3,10 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/fnv1a.h"
 #include "base/parallel.h"
 #include "calib/collect.h"
 #include "data/labels.h"
@@ -21,6 +24,7 @@
 #include "verify/kernels.h"
 #include "verify/latency.h"
 #include "verify/signal.h"
+#include "verify/suppression.h"
 
 namespace pare {
 namespace {
@@ -28,21 +32,43 @@ namespace {
 constexpr size_t kFewImages = 50;
 
 Geometry geometry(const Placement& p) {
-  return {p.ratio, static_cast<double>(p.left), static_cast<double>(p.top), p.image_width, p.image_height};
+  return {p.ratio, static_cast<double>(p.left), static_cast<double>(p.top), p.image_width, p.image_height, p.ratio_y};
 }
 
 Figure figure(double value, Interval interval) { return {value, interval.low, interval.high}; }
 
-std::optional<HeadLayout> find_head(const Graph& graph, const NetworkInput& input) {
-  std::vector<Shape> shapes;
+/// The outputs of `graph`; what is known of its classes comes from `metadata`.
+HeadQuestion head_question(const Graph& graph, const Metadata& metadata, const NetworkInput& input) {
+  HeadQuestion question{.outputs = {}, .height = input.height, .width = input.width};
   for (const Value& output : graph.outputs) {
-    Shape shape;
-    for (const Dim& d : output.dims.value_or(std::vector<Dim>())) shape.push_back(d.size.value_or(1));
-    shapes.push_back(std::move(shape));
+    HeadOutput o{output.name, {}, output.type};
+    for (const Dim& d : output.dims.value_or(std::vector<Dim>())) o.shape.push_back(d.size.value_or(-1));
+    question.outputs.push_back(std::move(o));
   }
-  const auto names = metadata_names(graph.metadata);
-  return recognise_head(shapes, input.height, input.width,
-                        names.empty() ? std::nullopt : std::optional<int>(static_cast<int>(names.size())));
+  const auto names = metadata_names(metadata);
+  if (!names.empty()) question.classes = static_cast<int>(names.size());
+  question.keypoints = metadata_keypoints(metadata);
+  return question;
+}
+
+std::string listed(const std::vector<std::string_view>& names) {
+  std::string text;
+  for (const std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);
+  return text;
+}
+
+std::string outputs_text(const HeadQuestion& question) {
+  std::string text;
+  for (const HeadOutput& o : question.outputs) text += (text.empty() ? "'" : ", '") + o.name + "' " + shape_text(o.shape);
+  return text;
+}
+
+/// Whether the declared shape of the float model's output leaves room for both.
+bool may_differ(const Value& declared, const Shape& a, const Shape& b) {
+  if (a.size() != b.size() || !declared.dims || declared.dims->size() != a.size()) return false;
+  for (size_t d = 0; d < a.size(); ++d)
+    if (a[d] != b[d] && (*declared.dims)[d].size) return false;
+  return true;
 }
 
 bool looks_like_classifier(const Graph& graph) {
@@ -53,11 +79,25 @@ bool looks_like_classifier(const Graph& graph) {
   return wide == 1 && dims.size() >= 2;
 }
 
+std::string hexadecimal(uint64_t value) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(value));
+  return text.data();
+}
+
+std::string short_number(float value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", static_cast<double>(value));
+  return text.data();
+}
+
 /// Collects the figures of one detector over the images.
 struct DetectorRun {
   std::vector<Scored> scored;
+  float lowest_score = HUGE_VALF;
   void add(const std::vector<Detection>& found, int image) {
     for (const Detection& d : found) scored.push_back({image, d.cls, d.x1, d.y1, d.x2 - d.x1, d.y2 - d.y1, d.score});
+    if (!found.empty()) lowest_score = std::min(lowest_score, found.back().score);
   }
 };
 
@@ -82,10 +122,13 @@ class Judge {
 
  private:
   void find_task() {
-    const Task task = settle_task(options_.task, models_.original, input_);
+    const Task task = settle_task(options_.task, options_.head, models_.original, input_);
     report_.task = task.name;
     head_ = task.head;
     report_.head = report_.task == "detect" ? std::string(head_->name) : "";
+    if (report_.task == "none" && !task.fits.empty())
+      report_.notices.push_back("the layout of the detection head is not certain, boxes are not compared: --head " +
+                                listed(task.fits) + (task.fits.size() == 1 ? " fits" : " fit"));
     report_.models.resize(3);
     report_.models[0].role = "float";
     report_.models[0].file = models_.original_file;
@@ -99,7 +142,8 @@ class Judge {
     return models_.test_file.empty() ? error : error.at(models_.test_file);
   }
 
-  /// The test model must take the float model's inputs and make its outputs, in any order.
+  /// The test model must take the float model's inputs and make its outputs, in any order; of detectors it is enough that both
+  /// have a head.
   void match_ports() {
     const auto names = [](const std::vector<Value>& ports) {
       std::string text;
@@ -116,33 +160,66 @@ class Judge {
     for (const Value& input : inputs)
       if (find(models_.test.inputs, input.name) == models_.test.inputs.end())
         throw misfit("does not take the float model's input '" + input.name + "'");
+    if (report_.task == "detect") find_test_head();
     const auto& outputs = models_.test.outputs;
     for (const Value& output : models_.original.outputs) {
       const auto found = find(outputs, output.name);
-      if (found == outputs.end())
+      if (found == outputs.end() && !other_head_)
         throw misfit("lacks the float model's output '" + output.name + "', it makes " + names(outputs));
-      if (found->type != output.type)
+      if (found != outputs.end() && found->type != output.type && !other_head_)
         throw misfit("makes output '" + output.name + "' as " + dtype_name(found->type) + ", the float model as " +
                      dtype_name(output.type));
-      test_output_.push_back(static_cast<size_t>(found - outputs.begin()));
+      test_output_.push_back(found == outputs.end() ? std::nullopt
+                                                    : std::optional<size_t>(static_cast<size_t>(found - outputs.begin())));
     }
+    if (head_ && !other_head_) test_head_ = moved(*head_);
   }
 
-  std::vector<Tensor> run_test(Session& test, const NamedTensors& inputs, const std::vector<Tensor>& wanted) const {
-    std::vector<Tensor> made;
+  /// Sets `other_head_` where the test model's outputs are not the float model's but hold a head, too: one has its suppression
+  /// inside, for example.
+  void find_test_head() {
+    const HeadQuestion wanted = head_question(models_.original, models_.original.metadata, input_);
+    const HeadQuestion made = head_question(models_.test, models_.original.metadata, input_);
+    const auto same = [&made](const HeadOutput& output) {
+      return std::any_of(made.outputs.begin(), made.outputs.end(), [&output](const HeadOutput& other) {
+        if (other.name != output.name) return false;
+        if (other.shape.size() != output.shape.size()) return other.shape.empty();
+        for (size_t d = 0; d < output.shape.size(); ++d)
+          if (other.shape[d] != output.shape[d] && other.shape[d] != -1) return false;
+        return true;
+      });
+    };
+    if (std::all_of(wanted.outputs.begin(), wanted.outputs.end(), same)) return;
+    test_head_ = recognise_head(made, head_->head);
+    if (!test_head_) test_head_ = recognise_head(made);
+    other_head_ = test_head_.has_value();
+  }
+
+  /// The layout with the numbers of the test model's outputs.
+  [[nodiscard]] HeadLayout moved(HeadLayout head) const {
+    for (HeadField* field : {&head.boxes, &head.scores, &head.labels}) field->output = *test_output_[field->output];
+    for (size_t& level : head.levels) level = *test_output_[level];
+    if (head.count) head.count = *test_output_[*head.count];
+    return head;
+  }
+
+  std::vector<Tensor> run_test(Session& test, const NamedTensors& inputs) const {
     try {
-      made = test.run(inputs);
+      return test.run(inputs);
     } catch (Error& e) {
       throw models_.test_file.empty() ? e : e.at(models_.test_file);
     }
-    std::vector<Tensor> ordered;
-    for (size_t o = 0; o < wanted.size(); ++o) {
-      ordered.push_back(made[test_output_[o]]);
-      if (ordered[o].shape() != wanted[o].shape())
-        throw misfit("makes output '" + models_.original.outputs[o].name + "' of shape " + shape_text(ordered[o].shape()) +
-                     ", the float model of " + shape_text(wanted[o].shape()));
-    }
-    return ordered;
+  }
+
+  /// What the test model made of output `o`; null where its numbers do not correspond to those `wanted`: another number of boxes.
+  const Tensor* partner(const std::vector<Tensor>& made, size_t o, const Tensor& wanted) const {
+    if (!test_output_[o]) return nullptr;
+    const Tensor& tensor = made[*test_output_[o]];
+    const Value& declared = models_.original.outputs[o];
+    if (tensor.shape() == wanted.shape()) return tensor.type() == wanted.type() ? &tensor : nullptr;
+    if (other_head_ || may_differ(declared, tensor.shape(), wanted.shape())) return nullptr;
+    throw misfit("makes output '" + declared.name + "' of shape " + shape_text(tensor.shape()) + ", the float model of " +
+                 shape_text(wanted.shape()));
   }
 
   void compare() {
@@ -156,6 +233,8 @@ class Judge {
     Session tapped(with_taps(models_.prepared, taps), session_options);
     HeldOutRanges ranges(watched);
     std::vector<SignalError> signals(models_.original.outputs.size());
+    std::vector<int64_t> apart(signals.size(), 0);  // samples of which no numbers correspond
+    uint64_t inputs_hash = fnv1a("");
     DetectorRun float_run;
     DetectorRun test_run;
     std::vector<GroundTruth> truths;
@@ -168,31 +247,44 @@ class Judge {
       if (!sample) continue;
       const int image = static_cast<int>(report_.samples++);
       const std::vector<Tensor> a = reference.run(sample->inputs);
-      const std::vector<Tensor> b = run_test(test, sample->inputs, a);
+      const std::vector<Tensor> b = run_test(test, sample->inputs);
+      for (const auto& [name, tensor] : sample->inputs) {
+        const auto bytes = tensor.raw();
+        inputs_hash = fnv1a({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, inputs_hash);
+      }
       tapped.run(sample->inputs, [&](std::span<const OutputView> views) {
         parallel_for(watched.size(), options_.threads, [&](size_t w) {
           const OutputView& view = views[models_.prepared.outputs.size() + w];
           ranges.add(w, {static_cast<const float*>(view.data), static_cast<size_t>(element_count(view.shape))});
         });
       });
-      for (size_t o = 0; o < signals.size(); ++o)
-        if (a[o].type() == DType::f32 && b[o].type() == DType::f32) signals[o].add(a[o], b[o]);
+      for (size_t o = 0; o < signals.size(); ++o) {
+        const Tensor* other = partner(b, o, a[o]);
+        if (other != nullptr && other->type() == DType::f32) signals[o].add(a[o], *other);
+        apart[o] += other == nullptr ? 1 : 0;
+      }
       if (report_.task == "detect") {
         const Geometry g = geometry(sample->placement);
-        const auto found_a = decode_detections(a[head_->output], *head_, g);
-        const auto found_b = decode_detections(b[head_->output], *head_, g);
+        const auto found_a = decode_detections(a, *head_, g);
+        const auto found_b = decode_detections(b, *test_head_, g);
         float_run.add(found_a, image);
         test_run.add(found_b, image);
         matches.push_back(match_detections(found_a, found_b));
         add_truths(*sample, image, truths);
       } else if (report_.task == "classify") {
-        classes.add(to_floats(a[0]), to_floats(b[0]));
+        classes.add(to_floats(a[0]), to_floats(b[*test_output_[0]]));
       }
     }
     for (const Skipped& s : held_out_.skipped()) report_.skipped.push_back(s.file + ": " + s.reason);
     if (report_.samples == 0) throw Error(ErrorKind::input, "none of the held-out samples could be used");
+    report_.inputs_hash = hexadecimal(inputs_hash);
+    if (report_.task == "detect") name_differences(float_run, test_run);
 
     for (size_t o = 0; o < signals.size(); ++o) {
+      if (apart[o] > 0)
+        report_.notices.push_back("output '" + models_.original.outputs[o].name + "' of the test model has another shape in " +
+                                  std::to_string(apart[o]) + " of " + std::to_string(report_.samples) +
+                                  " samples: no signal-to-noise ratio of these");
       if (signals[o].samples() == 0) continue;
       const SignalFigures total = signals[o].total();
       report_.outputs.push_back({models_.original.outputs[o].name, total.sqnr_db(), total.max_error});
@@ -213,6 +305,30 @@ class Judge {
     report_.share_outside = ranges.share_outside();
     for (const HeldOutRange& r : ranges.worst(10))
       report_.ranges.push_back({r.tensor, r.share_outside, r.low, r.high, r.seen_low, r.seen_high});
+  }
+
+  /// What selects the boxes of a model, and from which score on.
+  static std::string selection_text(const HeadLayout& head, const Graph& graph, const DetectorRun& run) {
+    const NmsOptions pare;
+    const std::optional<Suppression> inside = find_suppression(graph);
+    const auto threshold = [](const std::optional<float>& value) { return value ? short_number(*value) : "not constant"; };
+    std::string text = "(" + std::string(head.name) + ") ";
+    if (!head.selected)
+      text += "leaves the choice of boxes to pare: IoU " + short_number(pare.iou) + ", score above " + short_number(pare.conf);
+    else if (inside)
+      text += "chooses its boxes itself: IoU " + threshold(inside->iou) + ", score threshold " + threshold(inside->score);
+    else
+      text += "chooses its boxes itself";
+    return run.scored.empty() ? text : text + ", lowest score " + short_number(run.lowest_score);
+  }
+
+  void name_differences(const DetectorRun& float_run, const DetectorRun& test_run) {
+    const std::optional<Suppression> a = find_suppression(models_.original), b = find_suppression(models_.test);
+    const bool both_inside = head_->selected && test_head_->selected;
+    if (head_->selected == test_head_->selected && !(both_inside && a != b)) return;
+    report_.notices.push_back("the figures hold a difference in what selects the boxes: the float model " +
+                              selection_text(*head_, models_.original, float_run) + "; the test model " +
+                              selection_text(*test_head_, models_.test, test_run));
   }
 
   void add_truths(const Sample& sample, int image, std::vector<GroundTruth>& truths) {
@@ -310,28 +426,46 @@ class Judge {
   const NetworkInput& input_;
   SampleSource& held_out_;
   const JudgeOptions& options_;
-  std::optional<HeadLayout> head_;
-  std::vector<size_t> test_output_;  ///< for each output of the float model
+  std::optional<HeadLayout> head_, test_head_;
+  bool other_head_ = false;                         ///< the test model's outputs are others, and hold another head
+  std::vector<std::optional<size_t>> test_output_;  ///< for each output of the float model
   VerifyReport report_;
 };
 
 }  // namespace
 
-void check_task_name(const std::string& task) {
+void check_task(const std::string& task, const std::string& head) {
   if (task != "auto" && task != "detect" && task != "classify" && task != "none")
     throw Error(ErrorKind::usage, "'" + task + "' is no task; known are auto, detect, classify, none").at("--task");
+  const std::vector<std::string_view> known = head_names();
+  if (head.empty() || head == "auto") return;
+  if (std::find(known.begin(), known.end(), head) == known.end())
+    throw Error(ErrorKind::usage, "'" + head + "' is no head; known are auto, " + listed(known)).at("--head");
+  if (task == "classify" || task == "none")
+    throw Error(ErrorKind::usage, "a head belongs to --task detect, not to --task " + task).at("--head " + head);
 }
 
-Task settle_task(const std::string& asked, const Graph& model, const NetworkInput& input) {
-  check_task_name(asked);
-  Task task{asked, std::nullopt};
-  if (input.preprocess && (asked == "auto" || asked == "detect")) task.head = find_head(model, input);
-  if (asked == "auto") task.name = task.head ? "detect" : looks_like_classifier(model) ? "classify" : "none";
-  if (task.name == "detect" && !task.head)
-    throw Error(ErrorKind::unsupported, "no output of the model has a layout that is known for detectors")
-        .at("--task detect")
-        .fix("use --task none: agreement is measured for any model");
-  return task;
+Task settle_task(const std::string& task, const std::string& head, const Graph& model, const NetworkInput& input) {
+  check_task(task, head);
+  Task settled{task, std::nullopt, {}};
+  const std::string asked = head == "auto" ? "" : head;
+  const std::string place = asked.empty() ? "--task detect" : "--head " + asked;
+  if (!input.preprocess && (task == "detect" || !asked.empty()))
+    throw Error(ErrorKind::unsupported, "boxes are compared on images, the data are arrays").at(place).fix("use --task none");
+  if (input.preprocess && (task == "auto" || task == "detect")) {
+    const HeadQuestion question = head_question(model, model.metadata, input);
+    settled.head = recognise_head(question, asked);
+    if (!settled.head) settled.fits = fitting_heads(question);
+    if (!settled.head && (task == "detect" || !asked.empty()))
+      throw Error(ErrorKind::unsupported, (asked.empty() ? "no single layout of a detection head fits the outputs "
+                                                         : "the outputs do not have this layout: ") +
+                                              outputs_text(question))
+          .at(place)
+          .fix((settled.fits.empty() ? "" : "give --head " + listed(settled.fits) + ", or ") +
+               "use --task none: agreement is measured for any model");
+  }
+  if (task == "auto") settled.name = settled.head ? "detect" : looks_like_classifier(model) ? "classify" : "none";
+  return settled;
 }
 
 VerifyReport judge(const Judged& models, const NetworkInput& input, SampleSource& held_out, const JudgeOptions& options) {

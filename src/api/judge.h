@@ -17,21 +17,23 @@ struct Judged {
 
 struct JudgeOptions {
   std::string task = "auto";
+  std::string head;  ///< "" or "auto": recognised
   int threads = 1;
   uint64_t seed = 0;
   int latency_rounds = 7;
   Progress progress;
 };
 
-/// Errors: usage for a task that is none.
-void check_task_name(const std::string& task);
+/// Errors: usage for a task or a head that is none, and for a head with a task that has none.
+void check_task(const std::string& task, const std::string& head);
 
 struct Task {
-  std::string name;                ///< detect, classify or none
-  std::optional<HeadLayout> head;  ///< of a detector
+  std::string name;                    ///< detect, classify or none
+  std::optional<HeadLayout> head;      ///< of a detector
+  std::vector<std::string_view> fits;  ///< values of --head to choose from, where no head was found
 };
-/// "auto" decided by the outputs. Errors: unsupported where a detector is asked for and no head is found.
-Task settle_task(const std::string& asked, const Graph& model, const NetworkInput& input);
+/// "auto" decided by the outputs. Errors: unsupported where a detector or a head is asked for and not found.
+Task settle_task(const std::string& task, const std::string& head, const Graph& model, const NetworkInput& input);
 
 /// Runs all three models over the held-out samples and compares: task metric, agreement, outputs, ranges, kernels, latency,
 /// bytes. Errors: input, naming the test model, where its inputs or outputs are not the float model's.

@@ -85,7 +85,7 @@ void count_nodes(const Graph& graph, const Plan& plan, QuantizeResult& result) {
 
 QuantizeResult quantize(const QuantizeOptions& options) {
   check_outputs(options);
-  check_task_name(options.task);
+  check_task(options.task, options.head);
   const int threads = options.threads > 0 ? options.threads : default_threads();
   const CpuTarget cpu = options.target_cpu.empty() ? this_cpu() : cpu_target(options.target_cpu);
   const Scheme scheme = scheme_of(options, cpu);
@@ -103,7 +103,7 @@ QuantizeResult quantize(const QuantizeOptions& options) {
       refuse_input_as_output(output, model.original.files);
       refuse_input_as_output(output, model.input.dataset);
     }
-  if (options.verify) settle_task(options.task, model.original, model.input);
+  if (options.verify) settle_task(options.task, options.head, model.original, model.input);
   Sources sources;
   if (has_data) sources = open_sources(model.input, options.data);
   const NamedTensors first = has_data ? first_usable(*sources.calibration) : NamedTensors{};
@@ -149,9 +149,13 @@ QuantizeResult quantize(const QuantizeOptions& options) {
   if (options.verify && sources.held_out) {
     const Judged judged{model.original, model.graph,    quantized,
                         options.model,  options.output, static_cast<int64_t>(serialize(quantized).size())};
-    result.verification = judge(
-        judged, model.input, *sources.held_out,
-        {.task = options.task, .threads = threads, .seed = options.seed, .latency_rounds = 7, .progress = options.progress});
+    result.verification = judge(judged, model.input, *sources.held_out,
+                                {.task = options.task,
+                                 .head = options.head,
+                                 .threads = threads,
+                                 .seed = options.seed,
+                                 .latency_rounds = 7,
+                                 .progress = options.progress});
     if (!note.empty()) result.verification->warnings.push_back(note);
   } else {
     result.not_verified = !options.verify ? "--no-verify" : has_data ? "no held-out samples" : "no data";

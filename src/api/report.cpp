@@ -32,10 +32,12 @@ ordered_json json_of(const ModelFigures& m) {
 }
 
 ordered_json json_of(const VerifyReport& r) {
-  ordered_json j{{"task", r.task}, {"head", r.head}, {"samples", r.samples}, {"labelled", r.labelled}, {"skipped", r.skipped}};
+  ordered_json j{{"task", r.task},       {"head", r.head},         {"notices", r.notices}, {"inputs_hash", r.inputs_hash},
+                 {"samples", r.samples}, {"labelled", r.labelled}, {"skipped", r.skipped}};
   for (const ModelFigures& m : r.models) j["models"].push_back(json_of(m));
   put(j, "agreement_f1", r.agreement);
   put(j, "disagreement", r.disagreement);
+  j["outputs"] = ordered_json::array();
   for (const OutputFigures& o : r.outputs)
     j["outputs"].push_back({{"name", o.name}, {"sqnr_db", number(o.sqnr_db)}, {"max_error", number(o.max_error)}});
   j["share_outside"] = r.share_outside;

@@ -9,7 +9,7 @@
 namespace pare {
 
 VerifyReport verify(const VerifyOptions& options) {
-  check_task_name(options.task);
+  check_task(options.task, options.head);
   Prepared model = prepare_model(options.reference, options.data, {});
   Graph test = load_model(options.test);
   if (fixed_batch(test).value_or(1) != 1) test = set_batch(std::move(test), 1);
@@ -18,6 +18,7 @@ VerifyReport verify(const VerifyOptions& options) {
   const Sources sources = open_sources(model.input, options.data);
   return judge({model.original, model.graph, test, options.reference, options.test, 0}, model.input, *sources.held_out,
                {.task = options.task,
+                .head = options.head,
                 .threads = options.threads > 0 ? options.threads : default_threads(),
                 .seed = options.seed,
                 .latency_rounds = options.latency_rounds,

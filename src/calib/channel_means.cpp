@@ -1,7 +1,5 @@
 #include "calib/channel_means.h"
 
-#include "pare/error.h"
-
 namespace pare {
 namespace {
 
@@ -19,16 +17,11 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) double sum(const fl
 
 }  // namespace
 
-void ChannelMeans::require(size_t channels) {
-  if (sums_.empty()) sums_.resize(channels);
-  if (sums_.size() != channels)
-    throw Error(ErrorKind::input, "has " + std::to_string(channels) + " channels, before it had " + std::to_string(sums_.size()));
-}
-
 void ChannelMeans::add(std::span<const float> values, const Shape& shape, size_t axis) {
   if (axis >= shape.size() || values.empty()) return;
   const auto channels = static_cast<size_t>(shape[axis]);
-  require(channels);
+  if (sums_.empty()) sums_.resize(channels);
+  if (sums_.size() != channels) return;
   size_t inner = 1;
   for (size_t d = axis + 1; d < shape.size(); ++d) inner *= static_cast<size_t>(shape[d]);
   const size_t rows = axis == 0 ? 1 : static_cast<size_t>(shape[0]);
@@ -45,8 +38,8 @@ void ChannelMeans::add(std::span<const float> values, const Shape& shape, size_t
 }
 
 void ChannelMeans::merge(const ChannelMeans& other) {
-  if (other.sums_.empty()) return;
-  require(other.sums_.size());
+  if (sums_.empty()) sums_.resize(other.sums_.size());
+  if (sums_.size() != other.sums_.size()) return;
   for (size_t c = 0; c < sums_.size(); ++c) sums_[c].merge(other.sums_[c]);
   rows_ += other.rows_;
 }

@@ -13,7 +13,7 @@ namespace pare {
 class ChannelMeans {
  public:
   /// Adds each row of axis 0 (of the whole, where that is the channel axis): per channel its mean over all other axes, to float.
-  /// Errors: input, where the number of channels differs from before.
+  /// A tensor with another number of channels than before is left out: the layer that reads it will refuse it.
   void add(std::span<const float> values, const Shape& shape, size_t axis);
   void merge(const ChannelMeans& other);
   /// Empty where nothing was added.
@@ -26,8 +26,6 @@ class ChannelMeans {
   friend bool operator==(const ChannelMeans&, const ChannelMeans&) = default;
 
  private:
-  void require(size_t channels);
-
   std::vector<ExactSum> sums_;
   uint64_t rows_ = 0;
 };

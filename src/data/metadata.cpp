@@ -64,6 +64,17 @@ std::optional<int> dict_key(Literal& literal) {
   return literal.number();
 }
 
+/// "[640, 480]"; a single number counts twice.
+std::optional<std::pair<int, int>> pair_of(std::string_view text) {
+  Literal literal(text);
+  const bool list = literal.take('[') || literal.take('(');
+  const std::optional<int> height = literal.number();
+  const std::optional<int> width = list && literal.take(',') ? literal.number() : height;
+  const auto fits = [](const std::optional<int>& side) { return side && *side > 0 && *side <= kMaxSide; };
+  if (!fits(height) || !fits(width)) return std::nullopt;
+  return std::pair(*height, *width);
+}
+
 }  // namespace
 
 std::optional<Preprocess> from_metadata(const Metadata& metadata) {
@@ -85,14 +96,13 @@ std::optional<Preprocess> from_metadata(const Metadata& metadata) {
 
 std::optional<std::pair<int, int>> metadata_imgsz(const Metadata& metadata) {
   const auto text = find(metadata, "imgsz");
-  if (!text) return std::nullopt;
-  Literal literal(*text);
-  const bool list = literal.take('[') || literal.take('(');
-  const std::optional<int> height = literal.number();
-  const std::optional<int> width = list && literal.take(',') ? literal.number() : height;
-  const auto fits = [](const std::optional<int>& side) { return side && *side > 0 && *side <= kMaxSide; };
-  if (!fits(height) || !fits(width)) return std::nullopt;
-  return std::pair(*height, *width);
+  return text ? pair_of(*text) : std::nullopt;
+}
+
+int64_t metadata_keypoints(const Metadata& metadata) {
+  const auto text = find(metadata, "kpt_shape");
+  const auto shape = text ? pair_of(*text) : std::nullopt;
+  return shape ? int64_t{shape->first} * shape->second : 0;
 }
 
 std::vector<std::string> metadata_names(const Metadata& metadata) {

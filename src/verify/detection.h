@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/tensor.h"
@@ -20,6 +21,7 @@ struct Geometry {
   double ratio = 1;
   double left = 0, top = 0;
   int image_width = 0, image_height = 0;  ///< of the original; boxes are clipped to it
+  std::optional<double> ratio_y = {};     ///< vertically, of a stretched image; unset: as `ratio`
 };
 
 struct NmsOptions {
@@ -27,15 +29,16 @@ struct NmsOptions {
   float iou = .7F;                      ///< a box is dropped when it overlaps a better one of its class by more
   int keep = 300;                       ///< at most so many detections, the best
   int max_candidates = 30000;           ///< at most so many enter the suppression, the best
-  std::optional<bool> normalized = {};  ///< boxes are in 0..1 of the input; unset: when no coordinate of any candidate exceeds 2
+  std::optional<bool> normalized = {};  ///< boxes are in 0..1 of the input; unset: as the layout says
 };
 
-/// The detections in one output of a detector, best first; equal scores in the order of (candidate, class). One candidate may
-/// yield a detection for several classes. Suppression runs within each class and is OpenCV's cv::dnn::NMSBoxes (overlap in
-/// double, rounded to float; of boxes without area only the best is kept); candidates whose box or score is not finite are
-/// dropped. Errors: ErrorKind::input when `output` does not hold what `layout` says; ErrorKind::unsupported for a type that is
-/// not numeric.
-std::vector<Detection> decode_detections(const Tensor& output, const HeadLayout& layout, const Geometry& geometry,
+/// The detections in a detector's outputs, best first; equal scores in the order of (candidate, class). One candidate may yield a
+/// detection for several classes. Suppression runs within each class and is OpenCV's cv::dnn::NMSBoxes (overlap in double,
+/// rounded to float; of boxes without area only the best is kept). A layout whose boxes are selected is read as it is: no
+/// suppression, and of chosen classes every box above `conf`. Candidates whose box or score is not finite are dropped. Errors:
+/// ErrorKind::input when `outputs` do not hold what `layout` says; ErrorKind::unsupported for a type that is not numeric, for
+/// grid offsets that are decoded boxes, and for a label that is the background's.
+std::vector<Detection> decode_detections(std::span<const Tensor> outputs, const HeadLayout& layout, const Geometry& geometry,
                                          const NmsOptions& options = {});
 
 }  // namespace pare

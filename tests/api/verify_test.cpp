@@ -173,6 +173,10 @@ TEST(Demo, DetectorSurvivesQuantization) {
   const VerifyReport same = verify(itself);
   EXPECT_EQ(same.agreement.value().value, 1);
   EXPECT_EQ(same.models[0].map.value().value, same.models[2].map.value().value);
+  EXPECT_EQ(same.models[0].map50.value(), same.models[2].map50.value());
+  EXPECT_THAT(same.notices, testing::IsEmpty());
+  EXPECT_THAT(same.inputs_hash, SizeIs(16));
+  EXPECT_EQ(same.inputs_hash, r.inputs_hash) << "the same held-out images";
   EXPECT_EQ(same.share_outside, 0);
 }
 

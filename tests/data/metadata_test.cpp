@@ -53,6 +53,12 @@ TEST(MetadataImgsz, ReadsHeightAndWidth) {
   EXPECT_EQ(metadata_imgsz({}), std::nullopt);
 }
 
+TEST(MetadataKeypoints, MultipliesTheShape) {
+  EXPECT_EQ(metadata_keypoints({{"kpt_shape", "[17, 3]"}}), 51);
+  EXPECT_EQ(metadata_keypoints({{"kpt_shape", "[]"}}), 0);
+  EXPECT_EQ(metadata_keypoints({}), 0);
+}
+
 TEST(MetadataNames, ReadsPythonLiterals) {
   const auto read = [](const char* text) { return metadata_names({{"names", text}}); };
   EXPECT_THAT(read("{0: 'person', 1: 'bicycle'}"), ElementsAre("person", "bicycle"));

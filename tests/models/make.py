@@ -99,6 +99,56 @@ def fixed_size():
                  [("scores", TensorProto.FLOAT, (1, 10))])
 
 
+THREE_CLASSES = {"names": str({0: "a", 1: "b", 2: "c"})}
+
+
+def detector(numbers, name="output0", nodes=(), constants=None, made=None, **options):
+    """`numbers` plus nothing of the image; `nodes` work on them as 'numbers' and make `name` of the shape `made`."""
+    nothing = [helper.make_node("ReduceMean", ["images"], ["mean"], name="mean", axes=[1, 2, 3], keepdims=1),
+               helper.make_node("Mul", ["mean", "zero"], ["nothing"], name="nothing"),
+               helper.make_node("Reshape", ["nothing", "one"], ["scalar"], name="scalar"),
+               helper.make_node("Add", ["scalar", "head"], ["numbers" if nodes else name], name="add")]
+    held = {"zero": np.float32(0), "one": np.array([1], np.int64), "head": numbers.astype(np.float32), **(constants or {})}
+    return model([*nothing, *nodes], held, [("images", TensorProto.FLOAT, (1, 3, 32, 32))],
+                 [(name, TensorProto.FLOAT, made or numbers.shape)], **options)
+
+
+def yolov8_numbers():
+    """Seven rows for the 21 cells of a 32 x 32 input: six boxes of classes 0 and 1, two of them covered, one below a quarter."""
+    numbers = np.zeros((1, 7, 21))
+    boxes = [(10, 10, 8, 8, 0, .9), (10, 10.5, 8, 8, 0, .8), (22, 9, 9, 10, 1, .7), (22, 9, 9, 10.2, 1, .6), (8, 25, 6, 9, 0, .5), (25, 25, 7, 7, 1, .1)]
+    for n, (x, y, w, h, c, score) in enumerate(boxes):
+        numbers[0, :4, n] = x, y, w, h
+        numbers[0, 4 + c, n] = score
+    return numbers
+
+
+def nms_inside():
+    """The same, selected by NonMaxSuppression at a score of .25: 1 x K x 6."""
+    h = helper.make_node
+    x, y, w, e = yolov8_numbers()[0, :4]
+    corners = np.stack([x - w / 2, y - e / 2, x + w / 2, y + e / 2], 1)[None]
+    nodes = [h("Identity", ["numbers"], ["scores"], name="scores"),
+             h("NonMaxSuppression", ["corners", "scores", "most", "iou", "low"], ["kept"], name="nms"),
+             h("Gather", ["kept", "two"], ["box"], name="box", axis=1), h("Gather", ["corner_rows", "box"], ["xyxy"], name="xyxy"),
+             h("GatherND", ["scores", "kept"], ["score"], name="score"), h("Unsqueeze", ["score", "last"], ["score_column"], name="column"),
+             h("Gather", ["kept", "middle"], ["class"], name="class", axis=1), h("Cast", ["class"], ["class_column"], name="cast", to=1),
+             h("Concat", ["xyxy", "score_column", "class_column"], ["rows"], name="rows", axis=1),
+             h("Unsqueeze", ["rows", "first"], ["output0"], name="batch")]
+    constants = {"corners": corners.astype(np.float32), "corner_rows": corners[0].astype(np.float32), "most": np.array([100], np.int64),
+                 "iou": np.array([.7], np.float32), "low": np.array([.25], np.float32), "two": np.int64(2), "last": np.array([1], np.int64),
+                 "middle": np.array([1], np.int64), "first": np.array([0], np.int64)}
+    return detector(yolov8_numbers()[:, 4:], nodes=nodes, constants=constants, made=(1, "K", 6), metadata=THREE_CLASSES)
+
+
+def yolox():
+    """1 x 21 x 8, raw: a box of each class in the middle of the image."""
+    numbers = np.zeros((1, 21, 8))
+    numbers[0, [5, 6, 17], [5, 6, 7]] = .9
+    numbers[0, :, 4] = 1
+    return detector(numbers)
+
+
 def future_ir():
     made = convs()
     made.ir_version = 99
@@ -132,6 +182,9 @@ MODELS = {
     "opset99": lambda: convs(opset=99),
     "future_ir": future_ir,
     "fixed_size": fixed_size,
+    "yolov8": lambda: detector(yolov8_numbers(), metadata=THREE_CLASSES),
+    "nms_inside": nms_inside,
+    "yolox": yolox,
 }
 
 

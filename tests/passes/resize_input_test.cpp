@@ -285,10 +285,11 @@ std::vector<Detection> detections(const Graph& graph, const Image& image, int si
   Placement p;
   const Tensor x = apply(preset("yolo"), image, side, side, &p);
   const Tensor y = Session(graph, {.threads = 2}).run({{"", x}}).front();
-  const auto head = recognise_head(std::vector<Shape>{y.shape()}, side, side, std::nullopt);
+  const auto head = recognise_head({.outputs = {{"output0", y.shape()}}, .height = side, .width = side});
   if (!head) return {};
-  return decode_detections(
-      y, *head, {p.ratio, static_cast<double>(p.left), static_cast<double>(p.top), p.image_width, p.image_height}, {.conf = .4F});
+  return decode_detections({&y, 1}, *head,
+                           {p.ratio, static_cast<double>(p.left), static_cast<double>(p.top), p.image_width, p.image_height},
+                           {.conf = .4F});
 }
 
 TEST(ResizeInput, MovesARealDetectorToOtherSizes) {

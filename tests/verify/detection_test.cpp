@@ -26,8 +26,8 @@ std::vector<Scene> scenes() {
     Scene s{.name = golden.word()};
     s.layout.classes = golden.integer();
     s.layout.candidates = golden.integer();
-    s.layout.attribute_stride = s.layout.candidates;
-    s.layout.candidate_stride = 1;
+    s.layout.boxes = {0, 0, s.layout.candidates, 1};
+    s.layout.scores = {0, 4 * s.layout.candidates, s.layout.candidates, 1};
     s.options.conf = golden.real();
     s.geometry.ratio = golden.number();
     s.geometry.left = golden.number();
@@ -49,6 +49,11 @@ std::vector<Scene> scenes() {
   return all;
 }
 
+std::vector<Detection> decode(const Tensor& output, const HeadLayout& layout, const Geometry& geometry,
+                              const NmsOptions& options = {}) {
+  return decode_detections({&output, 1}, layout, geometry, options);
+}
+
 Tensor tensor_of(const Scene& s) { return Tensor::of<float>({1, 4 + s.layout.classes, s.layout.candidates}, s.values); }
 
 /// The scene as 1 x candidates x (first_score + classes): with objectness 1/2 the scores are doubled, which changes no bit.
@@ -62,10 +67,9 @@ Tensor candidates_first(const Scene& s, HeadLayout& layout, int first_score) {
       const float source = a == 4 && !score ? .5F : s.values[static_cast<size_t>((score ? a - first_score + 4 : a) * n + i)];
       values[static_cast<size_t>(i * attributes + a)] = score && first_score == 5 ? 2 * source : source;
     }
-  layout.attribute_stride = 1;
-  layout.candidate_stride = attributes;
-  layout.first_score = first_score;
-  layout.objectness = first_score == 5;
+  layout.boxes = {0, 0, 1, attributes};
+  layout.scores = {0, first_score, 1, attributes};
+  layout.score_form = first_score == 5 ? ScoreForm::objectness : ScoreForm::plain;
   return t;
 }
 
@@ -85,8 +89,7 @@ void expect_same(const std::vector<Detection>& got, const std::vector<Detection>
 
 TEST(DecodeDetections, AgreesWithJudge) {
   ASSERT_EQ(scenes().size(), 5);
-  for (const Scene& s : scenes())
-    expect_same(decode_detections(tensor_of(s), s.layout, s.geometry, s.options), s.expected, 0, s.name);
+  for (const Scene& s : scenes()) expect_same(decode(tensor_of(s), s.layout, s.geometry, s.options), s.expected, 0, s.name);
 }
 
 TEST(DecodeDetections, ReadsTheOtherLayouts) {
@@ -94,7 +97,7 @@ TEST(DecodeDetections, ReadsTheOtherLayouts) {
     for (const int first_score : {4, 5}) {
       HeadLayout layout = s.layout;
       const Tensor output = candidates_first(s, layout, first_score);
-      expect_same(decode_detections(output, layout, s.geometry, s.options), s.expected, 0, s.name);
+      expect_same(decode(output, layout, s.geometry, s.options), s.expected, 0, s.name);
     }
 }
 
@@ -109,9 +112,18 @@ TEST(DecodeDetections, ScalesNormalizedBoxes) {
       for (size_t a = 0; a < 4; ++a) unit.values[a * n + i] /= a % 2 == 0 ? 128 : 256;
     for (const std::optional<bool> normalized : {std::optional<bool>(), std::optional<bool>(true)}) {
       unit.options.normalized = normalized;
-      expect_same(decode_detections(tensor_of(unit), unit.layout, s.geometry, s.options), s.expected, 0, s.name);
+      expect_same(decode(tensor_of(unit), unit.layout, s.geometry, s.options), s.expected, 0, s.name);
     }
   }
+}
+
+HeadLayout two_classes(int64_t candidates, int64_t attribute_stride, int64_t candidate_stride) {
+  HeadLayout layout;
+  layout.candidates = candidates;
+  layout.classes = 2;
+  layout.boxes = layout.scores = {0, 0, attribute_stride, candidate_stride};
+  layout.scores.first = 4 * attribute_stride;
+  return layout;
 }
 
 /// One candidate per row: x, y, w, h, score of class 0, score of class 1.
@@ -119,9 +131,9 @@ std::vector<Detection> decode_rows(const std::vector<std::vector<float>>& rows, 
   std::vector<float> values;
   for (const auto& row : rows) values.insert(values.end(), row.begin(), row.end());
   const auto n = static_cast<int64_t>(rows.size());
-  const HeadLayout layout{
-      .candidates = n, .classes = 2, .attribute_stride = 1, .candidate_stride = 6, .input_height = 64, .input_width = 64};
-  return decode_detections(Tensor::of<float>({1, n, 6}, values), layout, {.image_width = 64, .image_height = 64}, options);
+  HeadLayout layout = two_classes(n, 1, 6);
+  layout.input_height = layout.input_width = 64;
+  return decode(Tensor::of<float>({1, n, 6}, values), layout, {.image_width = 64, .image_height = 64}, options);
 }
 
 TEST(DecodeDetections, TheCallerDecidesWhatIsNormalized) {
@@ -129,6 +141,16 @@ TEST(DecodeDetections, TheCallerDecidesWhatIsNormalized) {
   EXPECT_EQ(decode_rows(small)[0].x1, 24);
   EXPECT_EQ(decode_rows(small, {.normalized = false})[0].x1, .375F);
   EXPECT_EQ(decode_rows({{3, 3, 2, 2, .9F, 0}})[0].x1, 2) << "one coordinate above 2 means pixels";
+}
+
+TEST(DecodeDetections, AStretchedImageHasTwoRatios) {
+  const Tensor output = Tensor::of<float>({1, 1, 6}, std::vector<float>{30, 30, 10, 10, .9F, 0});
+  const auto got = decode(output, two_classes(1, 1, 6), {.ratio = .5, .image_width = 128, .image_height = 32, .ratio_y = 2});
+  ASSERT_EQ(got.size(), 1);
+  EXPECT_EQ(got[0].x1, 50);
+  EXPECT_EQ(got[0].x2, 70);
+  EXPECT_EQ(got[0].y1, 12.5F);
+  EXPECT_EQ(got[0].y2, 17.5F);
 }
 
 TEST(DecodeDetections, OneCandidateMayBeSeveralClasses) {
@@ -169,16 +191,18 @@ TEST(DecodeDetections, DropsWhatIsNotFinite) {
 }
 
 TEST(DecodeDetections, RefusesAnOutputThatDoesNotFit) {
-  const HeadLayout layout{.candidates = 3, .classes = 2, .attribute_stride = 3, .candidate_stride = 1};
+  const HeadLayout layout = two_classes(3, 3, 1);
   try {
-    (void)decode_detections(Tensor(DType::f32, {1, 6, 4}), layout, {});
+    (void)decode(Tensor(DType::f32, {1, 6, 4}), layout, {});
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::input);
     EXPECT_STREQ(e.what(), "output of shape 1x6x4 does not hold 3 candidates of 6 numbers");
   }
-  EXPECT_THROW((void)decode_detections(Tensor(DType::f32, {1, 4, 3}), {.candidates = 3}, {}), Error) << "no classes";
-  EXPECT_THROW((void)decode_detections(Tensor(DType::string, {1, 6, 3}, {}), layout, {}), Error);
+  HeadLayout none = layout;
+  none.classes = 0;
+  EXPECT_THROW((void)decode(Tensor(DType::f32, {1, 4, 3}), none, {}), Error) << "no classes";
+  EXPECT_THROW((void)decode(Tensor(DType::string, {1, 6, 3}, {}), layout, {}), Error);
 }
 
 }  // namespace
