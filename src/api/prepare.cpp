@@ -34,6 +34,24 @@ void refuse_unknown_domains(const Graph& graph) {
   }
 }
 
+/// The runtime's Q and DQ come later than ONNX's.
+void refuse_opset_without_quantization(const Graph& graph) {
+  Graph probe;
+  probe.name = "probe";
+  probe.opsets[""] = graph.opset();
+  probe.ir_version = graph.ir_version;
+  probe.initializers = {{"x", Tensor::scalar(1.F)}, {"scale", Tensor::scalar(1.F)}};
+  probe.nodes = {{"QuantizeLinear", "q", "", {"x", "scale"}, {"y"}, {}, ""}};
+  probe.outputs = {{"y", DType::u8, std::vector<Dim>(), ""}};
+  try {
+    const Session session(probe);
+  } catch (const Error&) {
+    throw Error(ErrorKind::unsupported, "ONNX Runtime " + runtime_version() + " has no QuantizeLinear of the model's opset " +
+                                            std::to_string(graph.opset()))
+        .fix("export the model with an older opset");
+  }
+}
+
 /// `count` copies along the first axis.
 Tensor repeated(const Tensor& tensor, int64_t count) {
   Shape shape = tensor.shape();
@@ -74,7 +92,11 @@ Prepared prepare_model(const std::string& model, const DataOptions& data, const 
     p.input = settle_input(p.original, data, fed);
     const PassContext context{[](const Graph& graph) { return Session(graph).run({}); },
                               {disabled_passes.begin(), disabled_passes.end()}};
+    if (!p.original.defaults.empty())
+      p.log.push_back({"load", "", "noted",
+                       std::to_string(p.original.defaults.size()) + " initializers are inputs too; they count as constants"});
     p.graph = run_passes(p.original, prepare_passes(), context, p.log);
+    refuse_opset_without_quantization(p.graph);
   } catch (Error& e) {
     throw concerns_model(e) ? e.at(model) : e;
   }

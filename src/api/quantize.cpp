@@ -9,6 +9,7 @@
 #include "api/prepare.h"
 #include "base/file.h"
 #include "base/parallel.h"
+#include "ir/op_table.h"
 #include "ir/save.h"
 #include "quantize/head.h"
 #include "quantize/insert_qdq.h"
@@ -68,9 +69,26 @@ MeasuredInput measured_input(const QuantizeOptions& options) {
   return input;
 }
 
+/// Nodes in bodies of If, Loop and Scan that would have an integer kernel outside.
+void count_in_subgraphs(const Graph& graph, std::map<std::string, int64_t>& reasons) {
+  for (const Node& node : graph.nodes)
+    for (const auto& [key, attribute] : node.attributes)
+      if (const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&attribute)) {
+        for (const Node& n : (*inner)->nodes)
+          if (const OpRow* row = op_row(n); row != nullptr && !row->ort_integer_kernel.empty())
+            ++reasons[n.op_type + ": it stands in a subgraph"];
+        count_in_subgraphs(**inner, reasons);
+      }
+}
+
 /// Plan -> which nodes run on integers, in the graph's order.
-void count_nodes(const Graph& graph, const Plan& plan, QuantizeResult& result) {
+void count_nodes(const Graph& graph, const Plan& plan, QuantizeResult& result, Log& log) {
   std::map<std::string, int64_t> reasons;
+  count_in_subgraphs(graph, reasons);
+  for (const auto& [reason, count] : reasons) result.float_nodes += count;
+  if (result.float_nodes > 0)
+    log.push_back({"region", "", std::to_string(result.float_nodes) + " nodes in subgraphs left float",
+                   "branches and bodies are kept whole"});
   for (const Node& node : graph.nodes) {
     const NodePlan& n = plan.nodes.at(node.outputs.front());
     ++(n.integer ? result.integer_nodes : result.float_nodes);
@@ -139,7 +157,7 @@ QuantizeResult quantize(const QuantizeOptions& options) {
   result.plan_json = to_json(plan);
   for (const Node& node : model.graph.nodes)
     plan.nodes.try_emplace(node.outputs.front(), NodePlan{node.op_type, false, "not in the plan"});
-  count_nodes(model.graph, plan, result);
+  count_nodes(model.graph, plan, result, model.log);
 
   Graph quantized = insert_qdq(model.graph, plan, model.log);
   quantized.producer = "pare";

@@ -151,7 +151,10 @@ std::vector<int64_t> to_ints(const Tensor& tensor) {
   switch (tensor.type()) {
     case DType::u8: return convert<int64_t, uint8_t>(tensor);
     case DType::i8: return convert<int64_t, int8_t>(tensor);
+    case DType::i16: return convert<int64_t, int16_t>(tensor);
+    case DType::u16: return convert<int64_t, uint16_t>(tensor);
     case DType::i32: return convert<int64_t, int32_t>(tensor);
+    case DType::u32: return convert<int64_t, uint32_t>(tensor);
     case DType::i64: return convert<int64_t, int64_t>(tensor);
     case DType::boolean: return convert<int64_t, bool>(tensor);
     default: throw Error(ErrorKind::unsupported, "a tensor of " + dtype_name(tensor.type()) + " has no values as integers");

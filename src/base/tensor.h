@@ -64,6 +64,14 @@ constexpr DType dtype_of<int16_t>() {
   return DType::i16;
 }
 template <>
+constexpr DType dtype_of<uint32_t>() {
+  return DType::u32;
+}
+template <>
+constexpr DType dtype_of<uint64_t>() {
+  return DType::u64;
+}
+template <>
 constexpr DType dtype_of<int32_t>() {
   return DType::i32;
 }
@@ -140,7 +148,8 @@ class Tensor {
 
 /// The values of a float, double, half or integer tensor as float. Errors: ErrorKind::unsupported for another type.
 std::vector<float> to_floats(const Tensor& tensor);
-/// The values of an integer or boolean tensor. Errors: ErrorKind::unsupported for another type.
+/// The values of an integer (up to 64 bits signed, 32 unsigned) or boolean tensor. Errors: ErrorKind::unsupported for another
+/// type.
 std::vector<int64_t> to_ints(const Tensor& tensor);
 
 }  // namespace pare

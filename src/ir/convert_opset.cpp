@@ -52,6 +52,12 @@ void keep_hardmax(Graph& graph) {
   }
 }
 
+/// Below opset 9 Scan takes a batch axis and lengths; ONNX's adapter hands the node on as it is.
+void refuse_batched_scan(const Graph& graph) {
+  for (const Node& node : graph.nodes)
+    if (node.is("Scan")) throw Error(ErrorKind::unsupported, "the meaning of Scan changes").at(node.label());
+}
+
 /// Below opset 11 pixels stand at whole coordinates; ONNX's adapter leaves the new default. The runtime rounds up where it
 /// shrinks.
 void keep_resize(Graph& graph) {
@@ -77,6 +83,7 @@ Graph convert_opset(Graph graph, int64_t opset) {
         if (const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&attribute))
           check_subgraphs(**inner, node, static_cast<int>(graph.opset()), static_cast<int>(opset));
     if (graph.opset() < 13 && opset >= 13) keep_hardmax(graph);
+    if (graph.opset() < 9 && opset >= 9) refuse_batched_scan(graph);
     // The converter keys tensors by name and looks for initializers among the inputs.
     const proto::ModelProto model = to_proto(graph, {.initializers_as_inputs = true});
     converted = from_proto(proto::version_conversion::ConvertVersion(model, static_cast<int>(opset)));

@@ -87,8 +87,9 @@ struct Graph {
   std::string producer, producer_version, domain, doc;
   std::string model_doc;  ///< `doc` is that of the graph
   int64_t model_version = 0;
-  std::vector<std::string> files;  ///< that it was read from: the model, then its external data
-  std::string functions;           ///< serialized ModelProto that holds what has no field above (local functions)
+  std::vector<std::string> defaults;  ///< initializers that the file lists among its inputs; here they are constants
+  std::vector<std::string> files;     ///< that it was read from: the model, then its external data
+  std::string functions;              ///< serialized ModelProto that holds what has no field above (local functions)
 
   [[nodiscard]] int64_t opset() const;
   [[nodiscard]] const Tensor* constant(const std::string& tensor) const;

@@ -128,6 +128,10 @@ void check_domains(const proto::GraphProto& graph, const std::map<std::string, i
 
 Graph load_model(const std::string& path) {
   try {
+    std::error_code error;
+    if (const auto bytes = fs::file_size(path, error); !error && bytes >= kLargestModel)
+      throw Error(ErrorKind::unsupported, "has " + std::to_string(bytes) + " bytes, allowed are less than " +
+                                              std::to_string(kLargestModel) + ", the limit of one ONNX file");
     proto::ModelProto model = parse(read_file(path));
     const fs::path folder = fs::path(path).parent_path();
     External external;

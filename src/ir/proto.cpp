@@ -106,7 +106,10 @@ void read_graph(const proto::GraphProto& from, Graph& graph) {
     graph.nodes.push_back(std::move(node));
   }
   for (const auto& v : from.input())
-    if (!graph.initializers.contains(v.name())) graph.inputs.push_back(value_from(v));
+    if (graph.initializers.contains(v.name()))
+      graph.defaults.push_back(v.name());
+    else
+      graph.inputs.push_back(value_from(v));
   for (const auto& v : from.output()) graph.outputs.push_back(value_from(v));
   for (const auto& v : from.value_info())
     if (!graph.initializers.contains(v.name())) graph.values[v.name()] = value_from(v);

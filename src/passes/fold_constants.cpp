@@ -126,7 +126,14 @@ Graph fold(Graph graph, const PassContext& context, Log& log, const std::set<std
   if (!constant.outputs.empty()) {
     for (Value& output : constant.outputs)
       if (const auto value = graph.value(output.name)) output = *value;
-    std::vector<Tensor> results = context.evaluate(constant);
+    std::vector<Tensor> results;
+    try {
+      results = context.evaluate(constant);
+    } catch (const Error& e) {  // it may accept the same nodes where less is known of their inputs
+      log = log_before;
+      log.push_back({"fold_constants", "", "kept", "the runtime cannot compute them: " + std::string(e.what())});
+      return fold(before, {}, log, {});
+    }
     std::set<std::string> too_large = grown;
     for (size_t i = 0; i < results.size(); ++i)  // those whose size shape inference could not tell
       if (bytes_of(before, constant.outputs[i].name) == 0 && static_cast<int64_t>(results[i].raw().size()) > kLargestGrowth)

@@ -61,7 +61,14 @@ std::string objection(const Graph& graph, const Node& node) {
     if (const auto value = graph.value(name); !value || value->type == DType::undefined)
       return "the type of '" + name + "' is unknown";
   if (!is_float(graph, node.input(0)) || !is_float(graph, node.outputs[0])) return "it does not work on float32";
+  for (const std::string& name : {node.input(0), node.outputs[0]})
+    if (graph.value(name)->shape() && graph.value(name)->elements() == 0) return "'" + name + "' has no elements";
   if (row->flow == Flow::weighted) return weighted_objection(graph, node);
+  if (node.is("AveragePool")) {
+    const auto dilations = node.attribute<std::vector<int64_t>>("dilations", {});
+    if (std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; }))
+      return "the runtime has no integer kernel for dilations";
+  }
   if (row->flow == Flow::mix || row->flow == Flow::join) return constant_objection(graph, node);
   if (node.is("Resize") && node.attribute<std::string>("mode", "nearest") != "nearest") return "it interpolates";
   if (node.is("MaxPool") && node.outputs.size() > 1) return "it gives indices too";
@@ -167,7 +174,7 @@ std::vector<std::string> activation_inputs(const Graph& graph, const Node& node)
   return names;
 }
 
-Region integer_region(const Graph& graph, const std::set<std::string>& excluded) {
+Region possible_region(const Graph& graph, const std::set<std::string>& excluded) {
   Region region{std::vector<bool>(graph.nodes.size()), std::vector<std::string>(graph.nodes.size())};
   std::set<std::string> met;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -182,6 +189,11 @@ Region integer_region(const Graph& graph, const std::set<std::string>& excluded)
   }
   for (const std::string& name : excluded)
     if (!met.contains(name)) throw Error(ErrorKind::usage, "no node has the name or the output '" + name + "'").at("--exclude");
+  return region;
+}
+
+Region integer_region(const Graph& graph, const std::set<std::string>& excluded) {
+  Region region = possible_region(graph, excluded);
   shrink_region(graph, region);
   return region;
 }

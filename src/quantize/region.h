@@ -21,6 +21,9 @@ struct Region {
 /// `excluded`: nodes (by name or output) that the user keeps in float; an entry that fits nothing is an error (usage).
 Region integer_region(const Graph& graph, const std::set<std::string>& excluded);
 
+/// The first of these conditions alone: what the runtime can run on integers, whatever its neighbours do.
+Region possible_region(const Graph& graph, const std::set<std::string>& excluded);
+
 /// Takes out what no longer earns its place after nodes have left the region.
 void shrink_region(const Graph& graph, Region& region);
 

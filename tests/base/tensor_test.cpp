@@ -40,6 +40,12 @@ TEST(Tensor, ZeroSizedAndScalar) {
   EXPECT_EQ(shape_text({}), "scalar");
 }
 
+TEST(Tensor, ReadsIntegersOfEachWidth) {
+  EXPECT_THAT(to_ints(Tensor(DType::i16, {1}, {std::byte{0xFE}, std::byte{0xFF}})), testing::ElementsAre(-2));
+  EXPECT_THAT(to_ints(Tensor(DType::u16, {1}, {std::byte{0xFE}, std::byte{0xFF}})), testing::ElementsAre(65534));
+  EXPECT_THAT(to_ints(Tensor(DType::u32, {1}, std::vector<std::byte>(4, std::byte{0xFF}))), testing::ElementsAre(4294967295));
+}
+
 TEST(Tensor, StringsHaveNoNumbers) { EXPECT_THROW(to_floats(Tensor(DType::string, {1}, {})), Error); }
 
 }  // namespace

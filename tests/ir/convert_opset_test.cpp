@@ -146,6 +146,22 @@ TEST(ConvertOpset, HardmaxOverAnInnerAxisIsRefused) {
   EXPECT_THROW(convert_opset(Builder(11).input("x", {1, 2, 3}).node("Hardmax", {"x"}, {"y"}).output("y").build(), 13), Error);
 }
 
+TEST(ConvertOpset, ScanWithABatchAxisIsRefused) {
+  Builder body = Builder(8).input("s", {2}).input("e", {2}).node("Add", {"s", "e"}, {"t"}).output("t");
+  const Graph g = Builder(8)
+                      .input("i", {1, 2})
+                      .input("x", {1, 3, 2})
+                      .node("Scan", {"", "i", "x"}, {"y"}, {{"body", body.subgraph()}, {"num_scan_inputs", int64_t{1}}})
+                      .output("y")
+                      .build();
+  try {
+    convert_opset(g, 13);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), testing::HasSubstr("the meaning of Scan changes"));
+  }
+}
+
 TEST(ConvertOpset, SaysWhatItCannotConvert) {
   try {
     convert_opset(Builder(8).input("x", {2}).input("s", {1}).node("Upsample", {"x", "s"}, {"y"}).output("y").build(), 13);

@@ -160,6 +160,7 @@ TEST(LoadModel, Ir3ListsInitializersAmongTheInputs) {
   ASSERT_EQ(g.inputs.size(), 1U);
   EXPECT_EQ(g.inputs[0].name, "x");
   EXPECT_NE(g.constant("w"), nullptr);
+  EXPECT_THAT(g.defaults, testing::ElementsAre("w"));
   save_model(g, folder / "again.onnx");
   EXPECT_EQ(load_model(folder / "again.onnx").inputs.size(), 1U);
   EXPECT_EQ(Session(g).inputs().size(), 1U);
@@ -259,6 +260,14 @@ TEST(LoadModel, Case19ExternalDataOfConstantNodes) {
     entry->set_key("location"), entry->set_value("c.bin");
   });
   EXPECT_EQ(std::get<Tensor>(load_model(folder / "m.onnx").nodes[0].attributes.at("value")), value);
+}
+
+TEST(LoadModel, Case19AFileOfMoreThan2GigabytesIsRefusedAtOnce) {
+  const TestFolder folder("huge_file");
+  written(folder / "m.onnx", conv());
+  std::filesystem::resize_file(folder / "m.onnx", uint64_t{2200} << 20);  // sparse
+  EXPECT_EQ(error_of(folder / "m.onnx", ErrorKind::unsupported),
+            folder / "m.onnx: has 2306867200 bytes, allowed are less than 2147483648, the limit of one ONNX file");
 }
 
 TEST(LoadModel, Case19MoreThan2GigabytesAreRefusedAtOnce) {

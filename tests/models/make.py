@@ -155,6 +155,28 @@ def future_ir():
     return made
 
 
+def initializers_as_inputs():
+    """IR 3: every initializer is among the inputs, too."""
+    made = convs()
+    made.ir_version = 3
+    made.opset_import[0].version = 8
+    for t in made.graph.initializer:
+        made.graph.input.append(helper.make_tensor_value_info(t.name, t.data_type, t.dims))
+    return made
+
+
+def branches():
+    """Conv, then an If with a Conv in both branches; all three read one weight."""
+    conv = lambda x, y: helper.make_node("Conv", [x, "w"], [y], name=y, pads=[1, 1, 1, 1])
+    branch = lambda y: helper.make_graph([conv("a", y)], y, [], [helper.make_tensor_value_info(y, TensorProto.FLOAT, (1, 3, 32, 32))])
+    nodes = [conv("images", "a"),
+             helper.make_node("ReduceMax", ["a"], ["m"], keepdims=0),
+             helper.make_node("Greater", ["m", "half"], ["flag"]),
+             helper.make_node("If", ["flag"], ["y"], name="if", then_branch=branch("t"), else_branch=branch("e"))]
+    return model(nodes, {"w": weights((3, 3, 3, 3), 1), "half": np.array(0.5, np.float32)},
+                 [("images", TensorProto.FLOAT, (1, 3, 32, 32))], [("y", TensorProto.FLOAT, (1, 3, 32, 32))])
+
+
 def external(folder):
     """Weights in a file of their own, offset and length given."""
     made = convs()
@@ -181,6 +203,9 @@ MODELS = {
     "unknown_domain": lambda: with_domain(True),
     "opset99": lambda: convs(opset=99),
     "future_ir": future_ir,
+    "initializers_as_inputs": initializers_as_inputs,
+    "branches": branches,
+    "opset28": lambda: convs(opset=28),
     "fixed_size": fixed_size,
     "yolov8": lambda: detector(yolov8_numbers(), metadata=THREE_CLASSES),
     "nms_inside": nms_inside,

@@ -225,6 +225,21 @@ TEST(FoldConstants, LeavesWhatIsRandomOrOfAnotherDomainOrText) {  // no fixed ou
   EXPECT_EQ(models::ops(fold_constants(g, with_runtime(), log)), models::ops(g));
 }
 
+TEST(FoldConstants, WhatTheRuntimeRefusesStays) {
+  const Graph g = Builder()
+                      .input("x", {2})
+                      .node("Constant", {}, {"c"}, constant("value", floats({2}, {1, 2})))
+                      .node("Neg", {"c"}, {"n"})
+                      .node("Add", {"x", "n"}, {"y"})
+                      .output("y")
+                      .build();
+  Log log;
+  const PassContext context{[](const Graph&) -> std::vector<Tensor> { throw Error(ErrorKind::unsupported, "no such kernel"); },
+                            {}};
+  EXPECT_EQ(models::ops(fold_constants(g, context, log)), "Neg Add");
+  EXPECT_EQ(log.front().why, "the runtime cannot compute them: no such kernel");
+}
+
 TEST(FoldConstants, WithoutARuntimeOnlyConstantsAndShapesFold) {
   const Graph g = Builder()
                       .input("x", {2})

@@ -237,6 +237,23 @@ TEST(IntegerRegion, Cases) {
   }
 }
 
+TEST(PossibleRegion, NeedsElementsAndAKernelForEachAttribute) {
+  const std::map<std::string, Attribute> pool{{"kernel_shape", std::vector<int64_t>{2, 2}}};
+  auto dilated = pool, dense = pool;
+  dilated["dilations"] = std::vector<int64_t>{2, 1};
+  dense["dilations"] = std::vector<int64_t>{1, 1};
+  const auto reason = [](const Graph& g) { return possible_region(g, {}).reasons[0]; };
+  const auto average = [](const std::map<std::string, Attribute>& attributes) {
+    return Builder(19).input("x", {1, 8, 6, 6}).node("AveragePool", {"x"}, {"y"}, attributes).output("y").build();
+  };
+  EXPECT_EQ(reason(average(dilated)), "the runtime has no integer kernel for dilations");
+  EXPECT_EQ(reason(average(dense)), "QLinearAveragePool");
+  EXPECT_EQ(reason(average(pool)), "QLinearAveragePool");
+  const auto flat = [](Shape shape) { return Builder().input("x", shape).node("Flatten", {"x"}, {"y"}).output("y").build(); };
+  EXPECT_EQ(reason(flat({3, 0})), "'x' has no elements");
+  EXPECT_EQ(reason(flat({-1, 4})), "Flatten");
+}
+
 TEST(IntegerRegion, UnknownExclusionIsNamed) {
   const std::string error = error_of([] { integer_region(between("Relu"), {"a", "nobody"}); }, ErrorKind::usage);
   EXPECT_THAT(error, HasSubstr("--exclude"));
