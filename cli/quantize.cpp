@@ -27,6 +27,11 @@ std::function<int()> declare_quantize(CLI::App& app, const Common& common) {
   app.add_flag("--per-tensor", o.per_tensor, "one scale for each weight instead of one per channel");
   app.add_flag("!--no-follow", o.follow_activation, "do not cut ranges where the activation behind is flat");
   app.add_flag("!--no-bias-correction", o.bias_correction, "leave biases as they are");
+  app.add_option("--format", o.format, "qdq, qoperator, dynamic (ranges measured in each run), weights (int8 weights only)")
+      ->capture_default_str();
+  app.add_option("--io", o.io, "type of the written model's inputs and outputs: float, uint8, int8")->capture_default_str();
+  app.add_flag("--fold-preprocess", o.fold_preprocess, "the written model takes uint8 pixels, NxHxWx3; mean and std move inside");
+  app.add_option("--runtime", o.runtime, "oldest ONNX Runtime that must load the file, from 1.15 (default: the present one)");
   app.add_option("--target-cpu", o.target_cpu, "avx2, avx512, vnni, amx, arm-dot (default: this machine's)");
   app.add_option("--task", o.task, "auto, detect, classify, none")->capture_default_str();
   app.add_option("--head", o.head, kHeadHelp);

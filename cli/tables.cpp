@@ -74,8 +74,12 @@ void print(const QuantizeResult& result, const std::string& output, const Common
   if (!skipped.empty())
     fmt::print("{} of {} samples used, {} of {} to calibrate\n", used, used + static_cast<int64_t>(skipped.size()),
                result.calibration_samples, result.calibration_samples + static_cast<int64_t>(result.skipped.size()));
-  fmt::print("{} nodes on integers, {} in float; calibrated on {} samples; weights of {} bits for {}\n", result.integer_nodes,
-             result.float_nodes, result.calibration_samples, result.weight_bits, result.target_cpu);
+  const bool weights_only = result.format == "weights";
+  fmt::print(
+      "{} nodes {}, {} {}; {}; weights of {} bits for {}\n", result.integer_nodes,
+      weights_only ? "with int8 weights" : "on integers", result.float_nodes, weights_only ? "without" : "in float",
+      result.calibration_samples > 0 ? fmt::format("calibrated on {} samples", result.calibration_samples) : "not calibrated",
+      result.weight_bits, result.target_cpu);
   constexpr size_t kShown = 5;
   for (size_t i = 0; i < result.float_reasons.size() && (i < kShown || common.verbose); ++i)
     fmt::print("  float: {} x {}\n", result.float_reasons[i].second, result.float_reasons[i].first);

@@ -26,6 +26,10 @@ struct QuantizeOptions {
   bool per_tensor = false;           ///< one scale for a whole weight
   bool follow_activation = true;     ///< cut ranges where the activation behind is flat
   bool bias_correction = true;       ///< biases take up what the weights' rounding shifts on average
+  std::string format = "qdq";        ///< qdq, qoperator; dynamic (ranges measured in each run), weights (int8 weights only)
+  std::string io = "float";          ///< of the written model's inputs and outputs: float, uint8, int8
+  bool fold_preprocess = false;      ///< the image input takes uint8 pixels, N x H x W x 3; mean and std move inside
+  std::string runtime;               ///< oldest ONNX Runtime that must load the file, "1.17"; "" = the present one
   std::string target_cpu;            ///< avx2, avx512, vnni, amx, arm-dot; "" = this machine's
   std::string task = "auto";         ///< for the verification: auto, detect, classify, none
   std::string head;                  ///< layout of the detection head, as in VerifyOptions
@@ -49,6 +53,7 @@ struct QuantizeResult {
   std::vector<std::pair<std::string, int64_t>> float_reasons;  ///< reason -> number of nodes, most first
   int64_t calibration_samples = 0;
   std::vector<std::string> skipped;  ///< calibration files that could not be used: "file: reason"
+  std::string format;
   std::string target_cpu;
   int weight_bits = 8;
   std::optional<VerifyReport> verification;

@@ -223,7 +223,8 @@ class Judge {
   }
 
   void compare() {
-    const std::vector<WatchedTensor> watched = watched_tensors(models_.test, models_.prepared);
+    const std::vector<WatchedTensor> watched =
+        watched_tensors(models_.with_ranges != nullptr ? *models_.with_ranges : models_.test, models_.prepared);
     std::vector<std::string> taps;
     taps.reserve(watched.size());
     for (const WatchedTensor& w : watched) taps.push_back(w.tensor);

@@ -13,6 +13,7 @@ struct Judged {
   const Graph& test;
   std::string original_file, test_file;  ///< for bytes; may be empty
   int64_t test_bytes = 0;
+  const Graph* with_ranges = nullptr;  ///< Q/DQ form of `test`, whose ranges are checked; null = test itself
 };
 
 struct JudgeOptions {

@@ -1,6 +1,7 @@
 #include "pare/quantize.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "api/calibration.h"
@@ -9,12 +10,20 @@
 #include "api/prepare.h"
 #include "base/file.h"
 #include "base/parallel.h"
+#include "formats/dynamic.h"
+#include "formats/fold_preprocess.h"
+#include "formats/integer_io.h"
+#include "formats/qoperator.h"
+#include "formats/weights_only.h"
+#include "ir/convert_opset.h"
 #include "ir/op_table.h"
 #include "ir/save.h"
 #include "quantize/head.h"
 #include "quantize/insert_qdq.h"
 #include "quantize/make_plan.h"
 #include "runtime/cpu.h"
+#include "runtime/session.h"
+#include "runtime/versions.h"
 
 namespace pare {
 namespace {
@@ -99,89 +108,196 @@ void count_nodes(const Graph& graph, const Plan& plan, QuantizeResult& result, L
                    [](const auto& a, const auto& b) { return a.second > b.second; });
 }
 
+struct FormatRow {
+  std::string_view name;
+  bool calibrated;  ///< holds measured ranges
+};
+constexpr std::array<FormatRow, 4> kFormats{{{"qdq", true}, {"qoperator", true}, {"dynamic", false}, {"weights", false}}};
+
+const FormatRow& format_row(const std::string& name) {
+  const auto* row = std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatRow& r) { return r.name == name; });
+  if (row == kFormats.end())
+    throw Error(ErrorKind::usage, "'" + name + "' is no format; known are qdq, qoperator, dynamic, weights").at("--format");
+  return *row;
+}
+
+/// One run of `quantize`, step by step.
+class Quantization {
+ public:
+  explicit Quantization(const QuantizeOptions& options)
+      : options_(options),
+        format_(format_row(options.format)),
+        threads_(options.threads > 0 ? options.threads : default_threads()),
+        cpu_(options.target_cpu.empty() ? this_cpu() : cpu_target(options.target_cpu)),
+        scheme_(scheme_of(options, cpu_)),
+        has_data_(!options.data.data.empty()) {}
+
+  QuantizeResult run() {
+    check_options();
+    open();
+    if (format_.calibrated) {
+      const Plan plan = settle_plan();
+      quantized_ = insert_qdq(model_.graph, plan, model_.log);
+    } else {
+      quantized_ = without_calibration();
+    }
+    quantized_.producer = "pare";
+    const Graph with_ranges = quantized_;
+    if (format_.name == "qoperator") quantized_ = to_qoperator(std::move(quantized_), model_.log);
+    if (!options_.dry_run) {
+      verify(with_ranges);
+      finish();
+    }
+    for (const LogRow& row : model_.log) result_.decisions.push_back({row.stage, row.place, row.what, row.why});
+    if (options_.dry_run) return std::move(result_);
+    save_model(quantized_, options_.output);
+    write_file(report_file(options_), to_json(result_));
+    return std::move(result_);
+  }
+
+ private:
+  void check_options() const {
+    check_outputs(options_);
+    check_task(options_.task, options_.head);
+    if (options_.io != "float" && options_.io != "uint8" && options_.io != "int8")
+      throw Error(ErrorKind::usage, "'" + options_.io + "' is no type of inputs; known are float, uint8, int8").at("--io");
+    if (options_.io != "float" && options_.fold_preprocess)
+      throw Error(ErrorKind::usage, "both say what the input holds").at("--io and --fold-preprocess").fix("leave one out");
+    // Statistics take the place of data, except for what only samples can tell.
+    if (!has_data_ && options_.statistics.empty() && format_.calibrated)
+      throw Error(ErrorKind::usage, "no data").fix("give the samples with --data");
+    if (!has_data_ && !options_.data.val.empty()) throw Error(ErrorKind::usage, "held-out samples without --data").at("--val");
+    if (!format_.calibrated && (!options_.plan.empty() || !options_.statistics.empty()))
+      throw Error(ErrorKind::usage, "holds no calibrated ranges: a plan or statistics say nothing to it")
+          .at("--format " + options_.format);
+  }
+
+  void open() {
+    result_.format = options_.format;
+    result_.target_cpu = cpu_.name;
+    result_.weight_bits = scheme_.weight_bits;
+    const MeasuredInput data = has_data_ || !format_.calibrated
+                                   ? MeasuredInput{options_.data, has_data_ ? Dataset::Kind::images : Dataset::Kind::arrays}
+                                   : measured_input(options_);
+    model_ = prepare_model(options_.model, data.options, options_.disabled_passes, data.kind);
+    if (!options_.runtime.empty()) {
+      const RuntimeVersion& runtime = runtime_version_row(options_.runtime);
+      runtime_ = runtime.minor;
+      if (model_.graph.opset() > runtime.opset) model_.graph = convert_opset(std::move(model_.graph), runtime.opset);
+      model_.graph.ir_version = std::min(model_.graph.ir_version, runtime.ir);
+    }
+    if (!options_.dry_run)
+      for (const std::string& output : {options_.output, report_file(options_)}) {
+        refuse_input_as_output(output, model_.original.files);
+        refuse_input_as_output(output, model_.input.dataset);
+      }
+    if (options_.verify) settle_task(options_.task, options_.head, model_.original, model_.input);
+    if (!has_data_) return;
+    sources_ = open_sources(model_.input, options_.data);
+    first_ = first_usable(*sources_.calibration);
+    check_same_function(model_, first_, threads_, model_.log);
+  }
+
+  Plan settle_plan() {
+    Plan plan;
+    if (!options_.plan.empty()) {
+      if (!options_.exclude.empty())
+        throw Error(ErrorKind::usage, "a plan says itself what stays float")
+            .at("--exclude")
+            .fix("edit the plan, or leave --plan out");
+      plan = plan_from_json(read_file(options_.plan), options_.plan);
+      result_.weight_bits = plan.scheme.weight_bits;
+    } else {
+      Region region = integer_region(model_.graph, {options_.exclude.begin(), options_.exclude.end()}, runtime_);
+      const Calibration calibration = options_.statistics.empty()
+                                          ? run_calibration(model_, region, *sources_.calibration, threads_, options_.progress)
+                                          : read_calibration(model_, options_.statistics);
+      note_ = calibration.note;
+      if (!note_.empty()) model_.log.push_back({"calibrate", options_.statistics, "noted", note_});
+      if (const std::string& made_on = calibration.statistics.key.cpu; made_on != this_cpu().name)
+        model_.log.push_back({"calibrate", options_.statistics, "noted", "made on " + made_on + ", whose last bits may differ"});
+      result_.calibration_samples = static_cast<int64_t>(calibration.statistics.samples);
+      result_.skipped = calibration.skipped;
+      const PlanMaker make = [&](const Region& r) { return make_plan(model_.graph, r, calibration.statistics.tensors, scheme_); };
+      if (has_data_)
+        settle_head(model_.graph, region, make, *sources_.calibration, threads_, model_.log);
+      else
+        keep_head_float(model_.graph, region, model_.log);
+      plan = make(region);
+    }
+    result_.plan_json = to_json(plan);
+    for (const Node& node : model_.graph.nodes)
+      plan.nodes.try_emplace(node.outputs.front(), NodePlan{node.op_type, false, "not in the plan"});
+    count_nodes(model_.graph, plan, result_, model_.log);
+    return plan;
+  }
+
+  Graph without_calibration() {
+    const std::set<std::string> excluded(options_.exclude.begin(), options_.exclude.end());
+    Plan plan;
+    plan.scheme = scheme_;
+    result_.plan_json = to_json(plan);
+    Log log;
+    Graph graph = format_.name == "dynamic" ? quantize_dynamic(model_.graph, scheme_, excluded, log)
+                                            : quantize_weights_only(model_.graph, scheme_, excluded, log);
+    std::map<std::string, int64_t> reasons;
+    for (const LogRow& row : log) {
+      ++(row.what == "float" ? result_.float_nodes : result_.integer_nodes);
+      if (row.what == "float") ++reasons[row.why];
+    }
+    result_.float_reasons.assign(reasons.begin(), reasons.end());
+    model_.log.insert(model_.log.end(), log.begin(), log.end());
+    return graph;
+  }
+
+  void verify(const Graph& with_ranges) {
+    if (!options_.verify || !sources_.held_out) {
+      result_.not_verified = !options_.verify ? "--no-verify" : has_data_ ? "no held-out samples" : "no data";
+      return;
+    }
+    const Judged judged{model_.original, model_.graph,    quantized_,
+                        options_.model,  options_.output, static_cast<int64_t>(serialize(quantized_).size()),
+                        &with_ranges};
+    result_.verification = judge(judged, model_.input, *sources_.held_out,
+                                 {.task = options_.task,
+                                  .head = options_.head,
+                                  .threads = threads_,
+                                  .seed = options_.seed,
+                                  .latency_rounds = 7,
+                                  .progress = options_.progress});
+    if (!note_.empty()) result_.verification->warnings.push_back(note_);
+  }
+
+  /// What changes how the model is fed, after it was judged.
+  void finish() {
+    if (model_.input.batch > 0) quantized_ = with_batch(quantized_, model_.input.batch, first_, threads_);
+    if (options_.io != "float")
+      quantized_ = integer_io(std::move(quantized_), options_.io == "uint8" ? DType::u8 : DType::i8, model_.log);
+    if (options_.fold_preprocess) {
+      if (!model_.input.preprocess)
+        throw Error(ErrorKind::usage, "the samples are arrays, there is no preprocessing to fold").at("--fold-preprocess");
+      quantized_ = fold_preprocess(std::move(quantized_), *model_.input.preprocess);
+    }
+    if (options_.io != "float" || options_.fold_preprocess) Session{quantized_};  // the runtime must take it
+  }
+
+  const QuantizeOptions& options_;
+  const FormatRow& format_;
+  int threads_;
+  CpuTarget cpu_;
+  Scheme scheme_;
+  bool has_data_;
+  int runtime_ = kPresentRuntime;
+  Prepared model_;
+  Sources sources_;
+  NamedTensors first_;
+  std::string note_;
+  Graph quantized_;
+  QuantizeResult result_;
+};
+
 }  // namespace
 
-QuantizeResult quantize(const QuantizeOptions& options) {
-  check_outputs(options);
-  check_task(options.task, options.head);
-  const int threads = options.threads > 0 ? options.threads : default_threads();
-  const CpuTarget cpu = options.target_cpu.empty() ? this_cpu() : cpu_target(options.target_cpu);
-  const Scheme scheme = scheme_of(options, cpu);
-  const bool has_data = !options.data.data.empty();  // statistics take its place, except for what only samples can tell
-  if (!has_data && options.statistics.empty()) throw Error(ErrorKind::usage, "no data").fix("give the samples with --data");
-  if (!has_data && !options.data.val.empty()) throw Error(ErrorKind::usage, "held-out samples without --data").at("--val");
-  QuantizeResult result;
-  result.target_cpu = cpu.name;
-  result.weight_bits = scheme.weight_bits;
-
-  const MeasuredInput data = has_data ? MeasuredInput{options.data} : measured_input(options);
-  Prepared model = prepare_model(options.model, data.options, options.disabled_passes, data.kind);
-  if (!options.dry_run)
-    for (const std::string& output : {options.output, report_file(options)}) {
-      refuse_input_as_output(output, model.original.files);
-      refuse_input_as_output(output, model.input.dataset);
-    }
-  if (options.verify) settle_task(options.task, options.head, model.original, model.input);
-  Sources sources;
-  if (has_data) sources = open_sources(model.input, options.data);
-  const NamedTensors first = has_data ? first_usable(*sources.calibration) : NamedTensors{};
-  if (has_data) check_same_function(model, first, threads, model.log);
-
-  Plan plan;
-  std::string note;
-  if (!options.plan.empty()) {
-    if (!options.exclude.empty())
-      throw Error(ErrorKind::usage, "a plan says itself what stays float")
-          .at("--exclude")
-          .fix("edit the plan, or leave --plan out");
-    plan = plan_from_json(read_file(options.plan), options.plan);
-    result.weight_bits = plan.scheme.weight_bits;
-  } else {
-    Region region = integer_region(model.graph, {options.exclude.begin(), options.exclude.end()});
-    const Calibration calibration = options.statistics.empty()
-                                        ? run_calibration(model, region, *sources.calibration, threads, options.progress)
-                                        : read_calibration(model, options.statistics);
-    if (!calibration.note.empty()) model.log.push_back({"calibrate", options.statistics, "noted", calibration.note});
-    note = calibration.note;
-    result.calibration_samples = static_cast<int64_t>(calibration.statistics.samples);
-    result.skipped = calibration.skipped;
-    const PlanMaker make = [&](const Region& r) { return make_plan(model.graph, r, calibration.statistics.tensors, scheme); };
-    if (const std::string& made_on = calibration.statistics.key.cpu; made_on != this_cpu().name)
-      model.log.push_back({"calibrate", options.statistics, "noted", "made on " + made_on + ", whose last bits may differ"});
-    if (has_data)
-      settle_head(model.graph, region, make, *sources.calibration, threads, model.log);
-    else
-      keep_head_float(model.graph, region, model.log);
-    plan = make(region);
-  }
-  result.plan_json = to_json(plan);
-  for (const Node& node : model.graph.nodes)
-    plan.nodes.try_emplace(node.outputs.front(), NodePlan{node.op_type, false, "not in the plan"});
-  count_nodes(model.graph, plan, result, model.log);
-
-  Graph quantized = insert_qdq(model.graph, plan, model.log);
-  quantized.producer = "pare";
-  for (const LogRow& row : model.log) result.decisions.push_back({row.stage, row.place, row.what, row.why});
-  if (options.dry_run) return result;
-
-  if (options.verify && sources.held_out) {
-    const Judged judged{model.original, model.graph,    quantized,
-                        options.model,  options.output, static_cast<int64_t>(serialize(quantized).size())};
-    result.verification = judge(judged, model.input, *sources.held_out,
-                                {.task = options.task,
-                                 .head = options.head,
-                                 .threads = threads,
-                                 .seed = options.seed,
-                                 .latency_rounds = 7,
-                                 .progress = options.progress});
-    if (!note.empty()) result.verification->warnings.push_back(note);
-  } else {
-    result.not_verified = !options.verify ? "--no-verify" : has_data ? "no held-out samples" : "no data";
-  }
-  if (model.input.batch > 0) quantized = with_batch(quantized, model.input.batch, first, threads);
-  save_model(quantized, options.output);
-  write_file(report_file(options), to_json(result));
-  return result;
-}
+QuantizeResult quantize(const QuantizeOptions& options) { return Quantization(options).run(); }
 
 }  // namespace pare

@@ -61,6 +61,7 @@ std::string to_json(const VerifyReport& report) { return json_of(report).dump(1)
 std::string to_json(const QuantizeResult& result) {
   ordered_json j;
   j["pare_report"] = 1;
+  j["format"] = result.format;
   j["target_cpu"] = result.target_cpu;
   j["weight_bits"] = result.weight_bits;
   j["calibration_samples"] = result.calibration_samples;

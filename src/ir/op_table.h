@@ -24,9 +24,11 @@ struct OpRow {
   Flow flow;
   int weight_input = -1;
   int bias_input = -1;
-  /// Kernel that ONNX Runtime's CPU provider runs in place of DQ -> op -> Q, since 1.15; "" = none: the operator runs in float.
+  /// Kernel that ONNX Runtime's CPU provider runs in place of DQ -> op -> Q; "" = none: the operator runs in float.
   /// For `move` and `clamp` it is the operator's own name: integers pass through it, or the Q absorbs it.
   std::string_view ort_integer_kernel = {};
+  /// First ONNX Runtime 1.x that has it; measured from 1.15 on by bench/runtimes.
+  int ort_since = 15;
   /// For `curve`: the function.
   double (*curve)(double) = nullptr;
 };

@@ -8,6 +8,7 @@
 #include "ir/op_table.h"
 #include "ir/save.h"
 #include "quantize/region.h"
+#include "quantize/weight_view.h"
 
 namespace pare {
 namespace {
@@ -21,25 +22,6 @@ Tensor integer_scalar(DType type, int32_t value) {
     default: return Tensor::scalar(static_cast<int16_t>(value));
   }
 }
-
-/// Weight cut into outer x channels x inner around its channel axis.
-struct WeightView {
-  size_t outer = 1, channels = 1, inner = 1;
-  int64_t axis = 0;
-
-  bool split = false;  ///< one scale for each channel
-
-  WeightView(const Tensor& weight, int64_t channel_axis, bool per_channel) : axis(channel_axis) {
-    const Shape& shape = weight.shape();
-    if (!per_channel || shape.empty()) {
-      inner = static_cast<size_t>(weight.count());
-      return;
-    }
-    split = true;
-    for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d)
-      (d < axis ? outer : d == axis ? channels : inner) *= static_cast<size_t>(shape[static_cast<size_t>(d)]);
-  }
-};
 
 class Writer {
  public:

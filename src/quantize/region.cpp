@@ -53,10 +53,12 @@ std::string constant_objection(const Graph& graph, const Node& node) {
 }
 
 /// Why the runtime cannot run this node on integers, whatever its neighbours do; empty when it can.
-std::string objection(const Graph& graph, const Node& node) {
+std::string objection(const Graph& graph, const Node& node, int runtime) {
   const OpRow* row = op_row(node);
   if (row == nullptr) return "unknown operator";
   if (row->ort_integer_kernel.empty()) return "the runtime has no integer kernel for it";
+  if (row->ort_since > runtime)
+    return "the runtime has an integer kernel for it only from 1." + std::to_string(row->ort_since) + " on";
   for (const std::string& name : {node.input(0), node.outputs[0]})
     if (const auto value = graph.value(name); !value || value->type == DType::undefined)
       return "the type of '" + name + "' is unknown";
@@ -174,12 +176,12 @@ std::vector<std::string> activation_inputs(const Graph& graph, const Node& node)
   return names;
 }
 
-Region possible_region(const Graph& graph, const std::set<std::string>& excluded) {
+Region possible_region(const Graph& graph, const std::set<std::string>& excluded, int runtime) {
   Region region{std::vector<bool>(graph.nodes.size()), std::vector<std::string>(graph.nodes.size())};
   std::set<std::string> met;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    std::string why = objection(graph, node);
+    std::string why = objection(graph, node, runtime);
     std::vector<std::string> names = node.outputs;
     names.push_back(node.name);
     for (const std::string& name : names)
@@ -192,8 +194,8 @@ Region possible_region(const Graph& graph, const std::set<std::string>& excluded
   return region;
 }
 
-Region integer_region(const Graph& graph, const std::set<std::string>& excluded) {
-  Region region = possible_region(graph, excluded);
+Region integer_region(const Graph& graph, const std::set<std::string>& excluded, int runtime) {
+  Region region = possible_region(graph, excluded, runtime);
   shrink_region(graph, region);
   return region;
 }

@@ -8,6 +8,8 @@
 
 namespace pare {
 
+constexpr int kPresentRuntime = 32;
+
 /// Which nodes will run on integers, and why each other one will not.
 struct Region {
   std::vector<bool> integer;         ///< by position of the node
@@ -19,10 +21,11 @@ struct Region {
 ///   a weighted node saves more multiply-adds than the conversions around it cost;
 ///   any other node is fed with integers and an integer product follows it, or it only moves integers that are there already.
 /// `excluded`: nodes (by name or output) that the user keeps in float; an entry that fits nothing is an error (usage).
-Region integer_region(const Graph& graph, const std::set<std::string>& excluded);
+/// `runtime`: 17 for ONNX Runtime 1.17, whose kernels the table's later rows are not among.
+Region integer_region(const Graph& graph, const std::set<std::string>& excluded, int runtime = kPresentRuntime);
 
 /// The first of these conditions alone: what the runtime can run on integers, whatever its neighbours do.
-Region possible_region(const Graph& graph, const std::set<std::string>& excluded);
+Region possible_region(const Graph& graph, const std::set<std::string>& excluded, int runtime = kPresentRuntime);
 
 /// Takes out what no longer earns its place after nodes have left the region.
 void shrink_region(const Graph& graph, Region& region);
