@@ -56,6 +56,16 @@ TEST(OddGraphs, Case18HalfPrecisionWeightThroughCast) {
   expect_quantized(b.output("y").build(), 1);
 }
 
+TEST(OddGraphs, HalfPrecisionFromEndToEnd) {
+  Builder b(17);
+  b.input("x", {1, 8, 8, 8}, DType::f16).constant("w", converted(models::random({8, 8, 3, 3}, 1, -.5, .5), DType::f16));
+  b.node("Conv", {"x", "w"}, {"c"}, kSame).node("Relu", {"c"}, {"y"});
+  const Graph q = expect_quantized(b.output("y", DType::f16).build(), 1);
+  EXPECT_EQ(q.inputs[0].type, DType::f16);
+  EXPECT_EQ(q.outputs[0].type, DType::f16);
+  EXPECT_EQ(kernels(q)["QLinearConv"], 1);
+}
+
 TEST(OddGraphs, Case18BranchesThatReadOneOuterWeightStayWhole) {
   const Builder then_branch = Builder(17).node("Conv", {"a", "w"}, {"t"}, kSame).output("t");
   const Builder else_branch = Builder(17).node("Conv", {"a", "w"}, {"c"}, kSame).node("Neg", {"c"}, {"e"}).output("e");
