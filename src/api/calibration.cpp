@@ -48,7 +48,7 @@ bool same_answer(const Tensor& whole, size_t r, const Tensor& alone, size_t rows
   if (whole.shape().empty() || whole.shape().front() != static_cast<int64_t>(rows)) return false;
   const Tensor part = row(whole, r);
   if (part.shape() != alone.shape()) return false;
-  if (part.type() != DType::f32) return part == alone;
+  if (part.type() != DType::f32 && !is_half(part.type())) return part == alone;
   SignalError error;
   error.add(alone, part);
   return error.total().sqnr_db() >= kSameDb;

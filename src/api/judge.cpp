@@ -41,7 +41,7 @@ Figure figure(double value, Interval interval) { return {value, interval.low, in
 HeadQuestion head_question(const Graph& graph, const Metadata& metadata, const NetworkInput& input) {
   HeadQuestion question{.outputs = {}, .height = input.height, .width = input.width};
   for (const Value& output : graph.outputs) {
-    HeadOutput o{output.name, {}, output.type};
+    HeadOutput o{output.name, {}, is_half(output.type) ? DType::f32 : output.type};  // see widened
     for (const Dim& d : output.dims.value_or(std::vector<Dim>())) o.shape.push_back(d.size.value_or(-1));
     question.outputs.push_back(std::move(o));
   }
@@ -72,11 +72,20 @@ bool may_differ(const Value& declared, const Shape& a, const Shape& b) {
 }
 
 bool looks_like_classifier(const Graph& graph) {
-  if (graph.outputs.size() != 1 || !graph.outputs[0].dims || graph.outputs[0].type != DType::f32) return false;
+  if (graph.outputs.size() != 1 || !graph.outputs[0].dims ||
+      (graph.outputs[0].type != DType::f32 && !is_half(graph.outputs[0].type)))
+    return false;
   const auto& dims = *graph.outputs[0].dims;
   size_t wide = 0;  // one axis holds the classes, all others are 1 or the batch
   for (size_t d = 0; d < dims.size(); ++d) wide += (d == 0 ? dims[d].size.value_or(1) : dims[d].size.value_or(2)) > 1 ? 1 : 0;
   return wide == 1 && dims.size() >= 2;
+}
+
+/// Outputs of half precision as float32, the others as they are.
+std::vector<Tensor> widened(std::vector<Tensor> tensors) {
+  for (Tensor& t : tensors)
+    if (is_half(t.type())) t = converted(t, DType::f32);
+  return tensors;
 }
 
 std::string hexadecimal(uint64_t value) {
@@ -205,7 +214,7 @@ class Judge {
 
   std::vector<Tensor> run_test(Session& test, const NamedTensors& inputs) const {
     try {
-      return test.run(inputs);
+      return widened(test.run(inputs));
     } catch (Error& e) {
       throw models_.test_file.empty() ? e : e.at(models_.test_file);
     }
@@ -247,7 +256,7 @@ class Judge {
       const std::optional<Sample> sample = held_out_.load(i);
       if (!sample) continue;
       const int image = static_cast<int>(report_.samples++);
-      const std::vector<Tensor> a = reference.run(sample->inputs);
+      const std::vector<Tensor> a = widened(reference.run(sample->inputs));
       const std::vector<Tensor> b = run_test(test, sample->inputs);
       for (const auto& [name, tensor] : sample->inputs) {
         const auto bytes = tensor.raw();

@@ -44,12 +44,23 @@ ImageInput image_input(const Graph& graph) {
   };
   if (graph.inputs.size() != 1) throw refuse("the model has " + std::to_string(graph.inputs.size()) + " inputs, images feed one");
   const Value& input = graph.inputs.front();
-  if (input.type != DType::f32) throw refuse("input '" + input.name + "' is " + dtype_name(input.type) + ", images are float");
+  if (input.type != DType::f32 && !is_half(input.type) && input.type != DType::u8)
+    throw refuse("input '" + input.name + "' is " + dtype_name(input.type) + ", images are float or uint8");
   if (!input.dims || input.dims->size() != 4)
     throw refuse("input '" + input.name + "' is " + dims_text(input) + ", an image is 1x3xHxW");
   if ((*input.dims)[1].size == 3) return {Preprocess::Layout::nchw, 2};
   if ((*input.dims)[3].size == 3) return {Preprocess::Layout::nhwc, 1};
   throw refuse("input '" + input.name + "' is " + dims_text(input) + ", no axis holds 3 channels");
+}
+
+/// An input of bytes takes pixels as they are: the network normalizes them itself.
+void refuse_normalization(const Preprocess& preprocess, const std::string& input) {
+  const Preprocess pixels = preset("none");
+  if (preprocess.mean == pixels.mean && preprocess.std == pixels.std) return;
+  throw Error(ErrorKind::usage,
+              "input '" + input + "' is uint8, which takes pixels as they are, and the preprocessing normalizes")
+      .at("--preprocess")
+      .fix(R"(give none, or a JSON file with "mean": 0 and "std": 1)");
 }
 
 }  // namespace
@@ -73,6 +84,7 @@ NetworkInput settle_input(Graph& graph, const DataOptions& options, std::optiona
     return input;
   }
   const ImageInput image = image_input(graph);
+  input.type = graph.inputs.front().type;
   const auto size_of = [&](size_t axis) { return (*graph.inputs.front().dims)[axis].size; };
   if (!size_of(image.height_axis) || !size_of(image.height_axis + 1)) {
     const auto size = metadata_imgsz(graph.metadata);
@@ -103,6 +115,7 @@ NetworkInput settle_input(Graph& graph, const DataOptions& options, std::optiona
     throw Error(ErrorKind::usage,
                 "the preprocessing makes NHWC, input '" + graph.inputs.front().name + "' is " + dims_text(graph.inputs.front()))
         .at("--preprocess");
+  if (input.type == DType::u8) refuse_normalization(*input.preprocess, graph.inputs.front().name);
   return input;
 }
 
@@ -137,7 +150,7 @@ Sources open_sources(const NetworkInput& input, const DataOptions& options) {
   }
   const auto open = [&](std::vector<std::string> files) -> std::unique_ptr<SampleSource> {
     if (files.empty()) return nullptr;
-    return std::make_unique<ImageSource>(std::move(files), *input.preprocess, input.height, input.width);
+    return std::make_unique<ImageSource>(std::move(files), *input.preprocess, input.height, input.width, input.type);
   };
   sources.calibration = open(std::move(calibration));
   sources.held_out = open(std::move(held_out));

@@ -17,6 +17,7 @@ struct NetworkInput {
   Dataset dataset;
   std::optional<Preprocess> preprocess;  ///< of images; nullopt for arrays
   int height = 0, width = 0;             ///< of images
+  DType type = DType::f32;               ///< of images
   std::vector<std::string> names;        ///< of the model's inputs
   int64_t batch = 0;                     ///< of the model to write; 0 = free or 1, as it is
   std::string text;                      ///< "images:1x3x640x640", for reports and the key of statistics
@@ -26,7 +27,8 @@ struct NetworkInput {
 };
 
 /// Makes a fixed batch 1, since samples are measured one at a time. Fixes the size of the graph's image input (to --shape, else
-/// to its own, else to the metadata's imgsz) and finds its preprocessing (option, else metadata). Errors: usage for a missing
+/// to its own, else to the metadata's imgsz) and finds its preprocessing (option, else metadata); a uint8 input takes pixels as
+/// they are, so that it must not normalize. Errors: usage for a missing
 /// --preprocess or a --shape that is none; unsupported for a free size without --shape, a batch that cannot be changed, another
 /// layout, rank or type than an image's. Without options.data, `fed` says what the network is made ready for; images then need no
 /// preprocessing.

@@ -15,8 +15,9 @@ namespace {
 
 void refuse_nan(const Graph& graph) {
   for (const auto& [name, tensor] : graph.initializers) {
-    if (tensor.type() != DType::f32) continue;
-    const auto values = tensor.as<float>();
+    if (tensor.type() != DType::f32 && !is_half(tensor.type())) continue;
+    const Tensor wide = converted(tensor, DType::f32);
+    const auto values = wide.as<float>();
     const auto count = std::count_if(values.begin(), values.end(), [](float x) { return std::isnan(x); });
     if (count > 0) throw Error(ErrorKind::input, "holds " + std::to_string(count) + " NaN values").at("weight '" + name + "'");
   }
@@ -65,6 +66,13 @@ Tensor repeated(const Tensor& tensor, int64_t count) {
 }
 
 constexpr double kSameDb = 40;
+constexpr double kSameHalfDb = 20;  // half precision rounds each layer's output, the prepared model does not
+
+bool computes_in_half(const Graph& graph) {
+  return std::any_of(graph.values.begin(), graph.values.end(), [](const auto& entry) { return is_half(entry.second.type); });
+}
+
+bool is_real(DType type) { return type == DType::f32 || is_half(type); }
 
 }  // namespace
 
@@ -106,14 +114,15 @@ Prepared prepare_model(const std::string& model, const DataOptions& data, const 
 void check_same_function(const Prepared& model, const NamedTensors& sample, int threads, Log& log) {
   const std::vector<Tensor> before = Session(model.original, {.threads = threads}).run(sample);
   const std::vector<Tensor> after = Session(model.graph, {.threads = threads}).run(sample);
+  const double limit = computes_in_half(model.original) ? kSameHalfDb : kSameDb;
   for (size_t o = 0; o < before.size(); ++o) {
-    if (before[o].type() != DType::f32) continue;
+    if (!is_real(before[o].type())) continue;
     SignalError error;
     error.add(before[o], after[o]);
     const double db = error.total().sqnr_db();
     const std::string place = "output '" + model.original.outputs[o].name + "'";
     const std::string figure = std::isinf(db) ? "equal" : std::to_string(std::lround(db)) + " dB";
-    if (db < kSameDb)
+    if (db < limit)
       throw Error(ErrorKind::internal, "the prepare passes changed it: " + figure + " against the original")
           .at(place)
           .fix("leave passes out with --disable-pass until it agrees, and report the model");
@@ -131,7 +140,7 @@ Graph with_batch(const Graph& graph, int64_t batch, const NamedTensors& sample, 
   const std::vector<Tensor> one = Session(graph, {.threads = threads}).run(sample);
   const std::vector<Tensor> many = Session(result, {.threads = threads}).run(samples);
   for (size_t o = 0; o < one.size(); ++o) {
-    if (one[o].type() != DType::f32 || one[o].shape().empty() || one[o].shape().front() != 1) continue;
+    if (!is_real(one[o].type()) || one[o].shape().empty() || one[o].shape().front() != 1) continue;
     const std::string place = "output '" + graph.outputs[o].name + "'";
     const Tensor expected = repeated(one[o], batch);
     if (many[o].shape() != expected.shape())

@@ -90,6 +90,15 @@ void count_in_subgraphs(const Graph& graph, std::map<std::string, int64_t>& reas
       }
 }
 
+/// Shapes, indices, conditions: what was never float is not left float.
+bool makes_no_float(const Graph& graph, const Node& node) {
+  return std::all_of(node.outputs.begin(), node.outputs.end(), [&](const std::string& name) {
+    const auto value = graph.value(name);
+    const DType type = value ? value->type : DType::undefined;
+    return name.empty() || !(type == DType::undefined || type == DType::f32 || type == DType::f64 || is_half(type));
+  });
+}
+
 /// Plan -> which nodes run on integers, in the graph's order.
 void count_nodes(const Graph& graph, const Plan& plan, QuantizeResult& result, Log& log) {
   std::map<std::string, int64_t> reasons;
@@ -100,6 +109,7 @@ void count_nodes(const Graph& graph, const Plan& plan, QuantizeResult& result, L
                    "branches and bodies are kept whole"});
   for (const Node& node : graph.nodes) {
     const NodePlan& n = plan.nodes.at(node.outputs.front());
+    if (!n.integer && makes_no_float(graph, node)) continue;
     ++(n.integer ? result.integer_nodes : result.float_nodes);
     if (!n.integer) ++reasons[node.op_type + ": " + n.reason];
   }

@@ -1,7 +1,9 @@
 #include "base/tensor.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <numeric>
 
@@ -49,6 +51,28 @@ float half_to_float(uint16_t half) {
   return std::bit_cast<float>(sign | (wide << 23) | (mantissa << 13));
 }
 
+uint16_t float_to_half(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = (bits >> 16) & 0x8000U;
+  const uint32_t magnitude = bits & 0x7FFFFFFFU;
+  uint32_t half = 0;
+  if (magnitude > 0x7F800000U)
+    half = 0x7E00U;                   // NaN
+  else if (magnitude >= 0x477FF000U)  // 65520, half way from the largest to the next power of two
+    half = 0x7C00U;
+  else if (magnitude < 0x38800000U)  // below 2^-14: a multiple of 2^-24
+    half = static_cast<uint32_t>(std::nearbyint(std::bit_cast<float>(magnitude) * 0x1p24F));
+  else
+    half = (magnitude - 0x38000000U + 0xFFFU + ((magnitude >> 13) & 1U)) >> 13;
+  return static_cast<uint16_t>(sign | half);
+}
+
+uint16_t float_to_bfloat(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40U);
+  return static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
+}
+
 template <typename To, typename From>
 std::vector<To> convert(const Tensor& tensor) {
   const auto values = tensor.as<From>();
@@ -66,6 +90,8 @@ size_t dtype_size(DType type) noexcept {
   const TypeRow* row = find(type);
   return row != nullptr ? row->size : 0;
 }
+
+bool is_half(DType type) noexcept { return type == DType::f16 || type == DType::bf16; }
 
 int64_t element_count(const Shape& shape) noexcept {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
@@ -145,6 +171,26 @@ std::vector<float> to_floats(const Tensor& tensor) {
     }
     default: throw Error(ErrorKind::unsupported, "a tensor of " + dtype_name(tensor.type()) + " has no values as float");
   }
+}
+
+Tensor converted(const Tensor& tensor, DType type) {
+  if (tensor.type() == type) return tensor;
+  const std::vector<float> values = to_floats(tensor);
+  if (type == DType::f32) return Tensor::of<float>(tensor.shape(), values);
+  Tensor result(type, tensor.shape());
+  if (type == DType::u8) {
+    const auto pixel = [](float v) { return static_cast<uint8_t>(std::clamp(std::nearbyint(v), 0.F, 255.F)); };
+    std::transform(values.begin(), values.end(), result.write<uint8_t>().begin(), pixel);
+  } else if (is_half(type)) {
+    const auto to = result.raw_write();
+    for (size_t i = 0; i < values.size(); ++i) {
+      const uint16_t bits = type == DType::f16 ? float_to_half(values[i]) : float_to_bfloat(values[i]);
+      std::memcpy(to.data() + 2 * i, &bits, 2);
+    }
+  } else {
+    throw Error(ErrorKind::unsupported, "no values are converted to " + dtype_name(type));
+  }
+  return result;
 }
 
 std::vector<int64_t> to_ints(const Tensor& tensor) {

@@ -36,6 +36,8 @@ enum class DType : int32_t {
 std::string dtype_name(DType type);
 /// Bytes of one element; 0 for strings and for types that pare only carries along.
 size_t dtype_size(DType type) noexcept;
+/// float16 and bfloat16.
+bool is_half(DType type) noexcept;
 
 template <typename T>
 constexpr DType dtype_of();
@@ -148,6 +150,9 @@ class Tensor {
 
 /// The values of a float, double, half or integer tensor as float. Errors: ErrorKind::unsupported for another type.
 std::vector<float> to_floats(const Tensor& tensor);
+/// The same values as float, float16, bfloat16 (rounded to nearest, ties to even) or uint8 (rounded so, too, and clamped).
+/// Errors: ErrorKind::unsupported for another type, or for one that to_floats does not read.
+Tensor converted(const Tensor& tensor, DType type);
 /// The values of an integer (up to 64 bits signed, 32 unsigned) or boolean tensor. Errors: ErrorKind::unsupported for another
 /// type.
 std::vector<int64_t> to_ints(const Tensor& tensor);

@@ -62,7 +62,7 @@ std::vector<Chunk> make_chunks(const Graph& graph, const std::vector<std::string
 Graph with_taps(Graph graph, const std::vector<std::string>& tensors) {
   for (const std::string& name : tensors) {
     const auto value = graph.value(name);
-    graph.outputs.push_back(value ? *value : Value{name, DType::f32, std::nullopt, ""});
+    graph.outputs.push_back(value ? *value : Value{name, DType::undefined, std::nullopt, ""});
   }
   return graph;
 }

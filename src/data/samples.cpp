@@ -43,8 +43,8 @@ std::string SampleSource::used_text() const {
   return std::to_string(size() - skipped().size()) + " of " + std::to_string(size()) + " used";
 }
 
-ImageSource::ImageSource(std::vector<std::string> files, const Preprocess& preprocess, int height, int width)
-    : files_(std::move(files)), preprocess_(preprocess), height_(height), width_(width) {
+ImageSource::ImageSource(std::vector<std::string> files, const Preprocess& preprocess, int height, int width, DType type)
+    : files_(std::move(files)), preprocess_(preprocess), height_(height), width_(width), type_(type) {
   if (files_.empty()) throw Error(ErrorKind::input, "calibration set is empty");
 }
 
@@ -52,7 +52,8 @@ std::optional<Sample> ImageSource::load(size_t index) {
   const std::string& file = files_.at(index);
   try {
     Sample sample{.inputs = {}, .placement = {}, .name = file};
-    sample.inputs.emplace_back("", apply(preprocess_, read_image(file), height_, width_, &sample.placement));
+    const Tensor pixels = apply(preprocess_, read_image(file), height_, width_, &sample.placement);
+    sample.inputs.emplace_back("", converted(pixels, type_));
     return sample;
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::input && e.kind() != ErrorKind::system) throw;

@@ -46,8 +46,8 @@ class SampleSource {
 /// Image files, read and preprocessed one at a time; holds no pixels.
 class ImageSource : public SampleSource {
  public:
-  /// Errors: ErrorKind::input "calibration set is empty".
-  ImageSource(std::vector<std::string> files, const Preprocess& preprocess, int height, int width);
+  /// The samples are of this `type` (see converted). Errors: ErrorKind::input "calibration set is empty".
+  ImageSource(std::vector<std::string> files, const Preprocess& preprocess, int height, int width, DType type = DType::f32);
   [[nodiscard]] size_t size() const override { return files_.size(); }
   [[nodiscard]] std::optional<Sample> load(size_t index) override;
   [[nodiscard]] std::vector<Skipped> skipped() const override;
@@ -56,6 +56,7 @@ class ImageSource : public SampleSource {
   std::vector<std::string> files_;
   Preprocess preprocess_;
   int height_, width_;
+  DType type_;
   mutable std::mutex mutex_;
   std::map<size_t, std::string> reasons_;
 };

@@ -1,6 +1,5 @@
 #include "ir/load.h"
 
-#include <onnx/checker.h>
 #include <onnx/defs/schema.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "base/file.h"
 #include "ir/one_line.h"
+#include "ir/onnx_checker.h"
 #include "ir/proto.h"
 #include "ir/shapes.h"
 
@@ -140,7 +140,7 @@ Graph load_model(const std::string& path) {
     for (const auto& o : model.opset_import()) imports[o.domain() == "ai.onnx" ? "" : o.domain()] = o.version();
     check_domains(model.graph(), imports);
     try {
-      proto::checker::check_model(model);
+      check_with_onnx(model);
     } catch (const std::exception& e) {
       throw Error(ErrorKind::input, "ONNX's checker refuses it: " + one_line(e.what())).fix("export the model again, or mend it");
     }

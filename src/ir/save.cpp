@@ -1,11 +1,10 @@
 #include "ir/save.h"
 
-#include <onnx/checker.h>
-
 #include <array>
 
 #include "base/file.h"
 #include "ir/one_line.h"
+#include "ir/onnx_checker.h"
 #include "ir/proto.h"
 
 namespace pare {
@@ -26,7 +25,7 @@ void save_model(const Graph& graph, const std::string& path) {
   try {
     proto::ModelProto model;
     model.ParseFromString(bytes);
-    proto::checker::check_model(model);
+    check_with_onnx(model);
   } catch (const std::exception& e) {
     throw Error(ErrorKind::internal, "ONNX's checker refuses what pare made: " + one_line(e.what())).at(path);
   }

@@ -36,18 +36,66 @@ std::optional<Tensor> constant_value(const Node& node) {
   return std::nullopt;
 }
 
-/// Shape and Size of a tensor whose shape is known.
-std::optional<Tensor> shape_value(const Graph& graph, const Node& node) {
-  if (!node.is("Shape") && !node.is("Size")) return std::nullopt;
+/// Items start, start + 1, ... of a list; negative numbers count from its end.
+template <typename T>
+std::vector<T> section(const std::vector<T>& list, int64_t start, int64_t end) {
+  const auto count = static_cast<int64_t>(list.size());
+  const auto place = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + count : i, 0, count); };
+  return {list.begin() + place(start), list.begin() + std::max(place(start), place(end))};
+}
+
+/// The dimensions that a Shape lists, known or not.
+std::optional<std::vector<Dim>> listed_dims(const Graph& graph, const Node& node) {
   const auto input = graph.value(node.input(0));
-  const auto shape = input ? input->shape() : std::nullopt;
-  if (!shape) return std::nullopt;
-  if (node.is("Size")) return Tensor::scalar(element_count(*shape));
-  const auto rank = static_cast<int64_t>(shape->size());
-  const auto place = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank); };
-  const int64_t start = place(node.attribute<int64_t>("start", 0));
-  const int64_t end = std::max(start, place(node.attribute<int64_t>("end", rank)));
-  return Tensor::of<int64_t>({end - start}, std::vector<int64_t>(shape->begin() + start, shape->begin() + end));
+  if (!node.is("Shape") || !input || !input->dims) return std::nullopt;
+  return section(*input->dims, node.attribute<int64_t>("start", 0), node.attribute<int64_t>("end", INT64_MAX));
+}
+
+std::optional<Tensor> sizes(const std::vector<Dim>& dims) {
+  std::vector<int64_t> numbers;
+  for (const Dim& d : dims) {
+    if (!d.size) return std::nullopt;
+    numbers.push_back(*d.size);
+  }
+  return Tensor::of<int64_t>({static_cast<int64_t>(numbers.size())}, numbers);
+}
+
+/// Gather and Slice of known dimensions from a Shape that lists a free batch, too.
+std::optional<Tensor> picked_dims(const Graph& graph, const GraphIndex& index, const Node& node) {
+  if (!node.is("Gather") && !node.is("Slice")) return std::nullopt;
+  const auto maker = index.producer(node.input(0));
+  const auto dims = maker ? listed_dims(graph, graph.nodes[*maker]) : std::nullopt;
+  if (!dims) return std::nullopt;
+  std::vector<std::vector<int64_t>> numbers;  // the other inputs; of a Slice start, end, axis, step
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    const Tensor* constant = graph.constant(node.inputs[i]);
+    if (constant == nullptr) return std::nullopt;
+    numbers.push_back(to_ints(*constant));
+  }
+  if (node.is("Slice")) {
+    const bool plain = numbers.size() >= 2 && numbers[0].size() == 1 && numbers[1].size() == 1 &&
+                       (numbers.size() < 4 || numbers[3] == std::vector<int64_t>{1});
+    return plain ? sizes(section(*dims, numbers[0][0], numbers[1][0])) : std::nullopt;
+  }
+  std::vector<Dim> picked;
+  for (const int64_t i : numbers.at(0)) {
+    const int64_t at = i < 0 ? i + static_cast<int64_t>(dims->size()) : i;
+    if (at < 0 || at >= static_cast<int64_t>(dims->size())) return std::nullopt;
+    picked.push_back((*dims)[static_cast<size_t>(at)]);
+  }
+  const auto values = sizes(picked);
+  return values ? std::optional(values->reshaped(graph.constant(node.inputs[1])->shape())) : std::nullopt;
+}
+
+/// What of a shape is known before the network runs.
+std::optional<Tensor> shape_value(const Graph& graph, const GraphIndex& index, const Node& node) {
+  if (node.is("Size")) {
+    const auto input = graph.value(node.input(0));
+    const auto shape = input ? input->shape() : std::nullopt;
+    return shape ? std::optional(Tensor::scalar(element_count(*shape))) : std::nullopt;
+  }
+  if (const auto dims = listed_dims(graph, node)) return sizes(*dims);
+  return picked_dims(graph, index, node);
 }
 
 int64_t bytes_of(const Graph& graph, const std::string& tensor) {
@@ -78,7 +126,7 @@ Graph fold(Graph graph, const PassContext& context, Log& log, const std::set<std
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     if (makes_output(node)) continue;
-    std::optional<Tensor> value = node.is("Constant") ? constant_value(node) : shape_value(graph, node);
+    std::optional<Tensor> value = node.is("Constant") ? constant_value(node) : shape_value(graph, index, node);
     if (value) {
       graph.initializers[node.outputs[0]] = std::move(*value);
       folded.insert(i);

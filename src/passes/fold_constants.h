@@ -4,7 +4,8 @@
 
 namespace pare {
 
-/// Nodes that depend on constants only (and Shape of a known shape) become initializers. Q/DQ are never folded, nor what
+/// Nodes that depend on constants only (and Shape of a known shape, or of its known dimensions where a Gather
+/// or Slice picks those) become initializers. Q/DQ are never folded, nor what
 /// would grow the file by more than 1 MB.
 Graph fold_constants(Graph graph, const PassContext& context, Log& log);
 

@@ -9,20 +9,28 @@
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
 #include "passes/fold_pad.h"
+#include "passes/inline_functions.h"
 #include "passes/raise_opset.h"
 #include "passes/remove_identity.h"
 #include "passes/softmax_last_axis.h"
+#include "passes/transpose_factors.h"
+#include "passes/unfold_conv_transpose.h"
+#include "passes/widen_half.h"
 
 namespace pare {
 namespace {
 
 constexpr auto kPrepare = std::to_array<Pass>({
-    {"raise_opset", raise_opset},              // first: the passes after it know the operators of opset 13 and later
-    {"fold_constants", fold_constants},        // lays bare the weights and pads that the folds below look for
-    {"remove_identity", remove_identity},      // so that neighbours are neighbours
-    {"fold_pad", fold_pad},                    // before BN, which looks for Conv as its direct producer
-    {"fold_batch_norm", fold_batch_norm},      //
-    {"softmax_last_axis", softmax_last_axis},  // last: it only moves data
+    {"inline_functions", inline_functions},            // first: what stands in functions is a node as any other
+    {"raise_opset", raise_opset},                      // the passes after it know the operators of opset 13 and later
+    {"widen_half", widen_half},                        // before the folds, which read float32
+    {"fold_constants", fold_constants},                // lays bare the weights and pads that the folds below look for
+    {"remove_identity", remove_identity},              // so that neighbours are neighbours
+    {"fold_pad", fold_pad},                            // before BN, which looks for Conv as its direct producer
+    {"fold_batch_norm", fold_batch_norm},              //
+    {"unfold_conv_transpose", unfold_conv_transpose},  // behind BN's fold, which changes weights
+    {"transpose_factors", transpose_factors},          // behind the folds, which make factors constant
+    {"softmax_last_axis", softmax_last_axis},          // last: it only moves data
 });
 
 }  // namespace

@@ -72,8 +72,15 @@ bool selects(const Node& node) {
   return kinds.contains(node.op_type);
 }
 
+/// Type and rank are known. Without them a tensor cannot be the input of a graph of its own.
+bool is_known(const Graph& graph, const std::string& tensor) {
+  const auto value = graph.value(tensor);
+  return value && value->type != DType::undefined && value->dims;
+}
+
 /// The nodes of the tail that carry no heavy weights, as a graph of their own that starts at the last layers' outputs. It ends
-/// before the first selection, with what is selected from.
+/// before the first selection, with what is selected from. A node that reads what shape inference cannot tell (of an operator
+/// that ONNX does not know) has no part in it.
 Graph decoding_graph(const Graph& graph, const std::vector<bool>& tail, const std::vector<bool>& light) {
   Graph part = graph;
   part.nodes.clear();
@@ -91,9 +98,11 @@ Graph decoding_graph(const Graph& graph, const std::vector<bool>& tail, const st
       judged.insert(reads.begin(), reads.end());
       continue;
     }
+    if (std::any_of(reads.begin(), reads.end(),
+                    [&](const auto& name) { return !name.empty() && !made.contains(name) && !is_known(graph, name); }))
+      continue;
     for (const std::string& name : reads)
-      if (!name.empty() && graph.constant(name) == nullptr && made.insert(name).second)
-        part.inputs.push_back(graph.value(name).value_or(Value{name, DType::f32, std::nullopt, ""}));
+      if (!name.empty() && graph.constant(name) == nullptr && made.insert(name).second) part.inputs.push_back(*graph.value(name));
     made.insert(node.outputs.begin(), node.outputs.end());
     part.nodes.push_back(node);
   }

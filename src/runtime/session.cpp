@@ -15,7 +15,7 @@ Ort::Env& environment() {
 }
 
 Port port_of(std::string name, const Ort::TypeInfo& info) {
-  Port port{std::move(name), DType::undefined, {}};
+  Port port{std::move(name), DType::undefined, {}, false};
   if (info.GetONNXType() != ONNX_TYPE_TENSOR) return port;
   const auto tensor = info.GetTensorTypeAndShapeInfo();
   port.type = static_cast<DType>(tensor.GetElementType());  // the runtime numbers its types as ONNX does
@@ -51,15 +51,19 @@ struct Session::Impl {
     for (const Port& port : outputs) output_names.push_back(port.name.c_str());
   }
 
-  void check(const std::string& name, const Tensor& tensor) const {
+  const Port& port_for(const std::string& name) const {
     const auto port = std::find_if(inputs.begin(), inputs.end(), [&](const Port& p) { return p.name == name; });
     if (port == inputs.end()) throw Error(ErrorKind::input, "the model has no input of this name").at("input '" + name + "'");
-    bool fits = port->type == tensor.type() && port->shape.size() == tensor.shape().size();
-    for (size_t d = 0; fits && d < port->shape.size(); ++d) fits = port->shape[d] < 0 || port->shape[d] == tensor.shape()[d];
+    return *port;
+  }
+
+  static void check(const Port& port, const Tensor& tensor) {
+    bool fits = port.type == tensor.type() && (port.any_rank || port.shape.size() == tensor.shape().size());
+    for (size_t d = 0; fits && d < port.shape.size(); ++d) fits = port.shape[d] < 0 || port.shape[d] == tensor.shape()[d];
     if (fits) return;
     throw Error(ErrorKind::input, "the data is " + dtype_name(tensor.type()) + " " + shape_text(tensor.shape()) +
-                                      ", the model takes " + dtype_name(port->type) + " " + shape_text(port->shape))
-        .at("input '" + name + "'")
+                                      ", the model takes " + dtype_name(port.type) + " " + shape_text(port.shape))
+        .at("input '" + port.name + "'")
         .fix("check --shape and --preprocess");
   }
 
@@ -67,14 +71,17 @@ struct Session::Impl {
     const auto memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
     std::vector<const char*> names;
     std::vector<Ort::Value> values;
-    for (const auto& [given, tensor] : feeds) {
-      const std::string& name = given.empty() && inputs.size() == 1 ? inputs.front().name : given;
-      check(name, tensor);
-      names.push_back(given.empty() ? inputs.front().name.c_str() : given.c_str());
+    std::vector<Tensor> kept;  // the values below only point to them
+    for (const auto& [given, fed] : feeds) {
+      const Port& port = port_for(given.empty() && inputs.size() == 1 ? inputs.front().name : given);
+      const bool rounds = is_half(port.type) && fed.type() == DType::f32;
+      const Tensor& tensor = kept.emplace_back(rounds ? converted(fed, port.type) : fed);
+      check(port, tensor);
+      names.push_back(port.name.c_str());
       // The runtime does not write to its inputs; its interface lacks the const.
       if (dtype_size(tensor.type()) == 0)
         throw Error(ErrorKind::unsupported, "a tensor of " + dtype_name(tensor.type()) + " cannot be fed")
-            .at("input '" + name + "'");
+            .at("input '" + port.name + "'");
       values.push_back(Ort::Value::CreateTensor(memory, const_cast<std::byte*>(tensor.raw().data()), tensor.raw().size(),
                                                 tensor.shape().data(), tensor.shape().size(),
                                                 static_cast<ONNXTensorElementDataType>(tensor.type())));
@@ -88,7 +95,11 @@ struct Session::Impl {
   }
 };
 
-Session::Session(const Graph& graph, const SessionOptions& options) : Session(serialize(graph), options) {}
+Session::Session(const Graph& graph, const SessionOptions& options) : Session(serialize(graph), options) {
+  for (const Value& input : graph.inputs)
+    for (Port& port : impl_->inputs)
+      if (port.name == input.name && input.opaque.empty()) port.any_rank = !input.dims;
+}
 Session::Session(const std::string& bytes, const SessionOptions& options) : impl_(std::make_unique<Impl>(bytes, options)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;

@@ -24,6 +24,7 @@ struct Port {
   std::string name;
   DType type = DType::undefined;
   Shape shape;
+  bool any_rank = false;  ///< the graph states no shape; the runtime shows that as a scalar
 };
 
 using Feeds = std::vector<std::pair<std::string, Tensor>>;
@@ -49,7 +50,8 @@ class Session {
   [[nodiscard]] const std::vector<Port>& inputs() const;
   [[nodiscard]] const std::vector<Port>& outputs() const;
 
-  /// Runs once and returns all outputs. An empty feed name stands for the only input. Errors: input, where a feed does not fit;
+  /// Runs once and returns all outputs. An empty feed name stands for the only input; floats are rounded for an input of half
+  /// precision. Errors: input, where a feed does not fit;
   /// unsupported for an output that is no tensor of numbers.
   std::vector<Tensor> run(const Feeds& feeds);
   /// The same without copies: `visit` gets all outputs, in the order of outputs(), once and on this thread.

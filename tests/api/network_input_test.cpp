@@ -15,7 +15,7 @@ using testing::UnorderedElementsAre;
 using Layout = Preprocess::Layout;
 
 Graph network(Shape shape, DType type = DType::f32) {
-  return Builder(13).input("images", std::move(shape), type).node("Neg", {"images"}, {"y"}).output("y", type).build();
+  return Builder(13).input("images", std::move(shape), type).node("Identity", {"images"}, {"y"}).output("y", type).build();
 }
 
 Graph with_metadata(Graph graph, std::vector<std::pair<std::string, std::string>> metadata) {
@@ -98,7 +98,7 @@ TEST(SettleInput, SaysWhatDoesNotFit) {
        network({1, 3, 8, 8}, DType::i64),
        "unit",
        "",
-       {"4 input 'images' is int64, images are float", "--data FILE.npz"}},
+       {"4 input 'images' is int64, images are float or uint8", "--data FILE.npz"}},
       {"4 channels",
        network({1, 4, 8, 8}),
        "unit",
@@ -149,6 +149,38 @@ std::vector<std::string> names_of(const std::unique_ptr<SampleSource>& source) {
 Sources opened(const DataOptions& options) {
   Graph graph = network({1, 3, 8, 8});
   return open_sources(settle_input(graph, options), options);
+}
+
+TEST(SettleInput, BytesAreNotNormalized) {
+  const Scratch scratch;
+  const DataOptions none{.data = "", .val = "", .preprocess = "none", .shape = ""};
+  for (const Shape& shape : {Shape{1, 3, 8, 8}, Shape{1, 8, 8, 3}}) {
+    Graph bytes = network(shape, DType::u8);
+    EXPECT_EQ(settle_input(bytes, none).type, DType::u8);
+    for (const char* normalizes : {"yolo", "imagenet", "tf", "unit"})
+      EXPECT_THAT(error_of([&] { settle_input(bytes, {.data = "", .val = "", .preprocess = normalizes, .shape = ""}); }),
+                  HasSubstr("2 --preprocess: input 'images' is uint8, which takes pixels as they are"));
+  }
+  const std::string box = scratch.write("p.json", R"({"letterbox": true, "mean": 0, "std": 1})");
+  Graph bytes = network({1, 8, 8, 3}, DType::u8);
+  EXPECT_EQ(settle_input(bytes, {.data = "", .val = "", .preprocess = box, .shape = ""}).preprocess->resize,
+            Preprocess::Resize::letterbox);
+  Graph half = network({1, 3, 8, 8}, DType::f16);
+  EXPECT_EQ(settle_input(half, {.data = "", .val = "", .preprocess = "unit", .shape = ""}).type, DType::f16);
+}
+
+TEST(OpenSources, FeedsTheTypeOfTheInput) {
+  const Scratch scratch;
+  const std::string folder = write_images(scratch, "images", 3);
+  const auto first = [&](DType type, const char* preprocess) {
+    const DataOptions options{.data = folder, .val = "", .preprocess = preprocess, .shape = ""};
+    Graph graph = network({1, 8, 8, 3}, type);
+    return open_sources(settle_input(graph, options), options).calibration->load(0)->inputs[0].second;
+  };
+  const Tensor floats = first(DType::f32, "none"), bytes = first(DType::u8, "none");
+  ASSERT_EQ(bytes.type(), DType::u8);
+  EXPECT_EQ(to_floats(bytes), to_floats(floats));
+  EXPECT_EQ(first(DType::f16, "unit"), converted(first(DType::f32, "unit"), DType::f16));
 }
 
 TEST(OpenSources, SplitsByHashWhereNothingElseIsSaid) {

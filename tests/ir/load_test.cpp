@@ -100,6 +100,23 @@ TEST(LoadModel, OpsetOfTheFuture) {
               AllOf(HasSubstr("opset 99 is newer than"), EndsWith("export the model with an older opset")));
 }
 
+TEST(LoadModel, PortsWithoutAShape) {  // ONNX Runtime loads them
+  const TestFolder folder("no_shape");
+  const auto forget = [](proto::ModelProto& m) {
+    m.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  };
+  const Graph known = load_model(written(folder / "known.onnx", conv(), forget));
+  EXPECT_EQ(known.outputs[0].shape(), (Shape{1, 4, 6, 6}));
+  EXPECT_EQ(Session(known).outputs()[0].shape, (Shape{1, 4, 6, 6}));
+  Graph g = Builder().input("x", {2, 3}).node("Special", {"x"}, {"y"}, {}, "com.microsoft").output("y").build();
+  const Graph unknown = load_model(written(folder / "unknown.onnx", g, forget));
+  EXPECT_FALSE(unknown.outputs[0].dims);
+  save_model(unknown, folder / "again.onnx");
+  EXPECT_FALSE(load_model(folder / "again.onnx").outputs[0].dims);  // no scalar was made of it
+  const auto forget_type = [](proto::ModelProto& m) { m.mutable_graph()->mutable_output(0)->clear_type(); };
+  EXPECT_THAT(error_of(written(folder / "m.onnx", conv(), forget_type)), HasSubstr("ONNX's checker refuses it"));
+}
+
 TEST(LoadModel, WhatTheCheckerRefuses) {
   const TestFolder folder("checker");
   Graph g = conv();

@@ -185,7 +185,102 @@ def external(folder):
     onnx.save(made, folder / "external/model.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
 
 
+def half():
+    """convs in float16 from end to end."""
+    made = convs()
+    for tensor in made.graph.initializer:
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
+    for port in [*made.graph.input, *made.graph.output]:
+        port.type.tensor_type.elem_type = TensorProto.FLOAT16
+    return made
+
+
+def half_inside():
+    """The same behind a Cast, with a Cast back at the end."""
+    made = half()
+    made.graph.node[0].input[0], made.graph.node[-1].output[0] = "half_images", "half_scores"
+    made.graph.node.insert(0, helper.make_node("Cast", ["images"], ["half_images"], name="to_half", to=TensorProto.FLOAT16))
+    made.graph.node.append(helper.make_node("Cast", ["half_scores"], ["scores"], name="to_float", to=TensorProto.FLOAT))
+    for port in [*made.graph.input, *made.graph.output]:
+        port.type.tensor_type.elem_type = TensorProto.FLOAT
+    return made
+
+
+def pixels(layout="nhwc"):
+    """convs that takes bytes and divides them by 255 itself."""
+    made = convs()
+    made.graph.node[0].input[0] = "normalized"
+    kept = layout == "nchw"
+    nodes = [helper.make_node("Cast", ["images"], ["floats"], name="cast", to=TensorProto.FLOAT),
+             helper.make_node("Div", ["floats", "byte"], ["normalized" if kept else "scaled"], name="div")]
+    if not kept:
+        nodes.append(helper.make_node("Transpose", ["scaled"], ["normalized"], name="transpose", perm=[0, 3, 1, 2]))
+    for node in reversed(nodes):
+        made.graph.node.insert(0, node)
+    made.graph.initializer.append(numpy_helper.from_array(np.array(255, np.float32), "byte"))
+    made.graph.input[0].CopyFrom(helper.make_tensor_value_info("images", TensorProto.UINT8, (1, 3, 32, 32) if kept else (1, 32, 32, 3)))
+    return made
+
+
+def no_output_shape():
+    made = convs()
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    return made
+
+
+def fused_conv():
+    """An operator that ONNX does not know in the middle: no shape behind it is known."""
+    made = convs()
+    node = made.graph.node[2]
+    node.op_type, node.domain = "FusedConv", "com.microsoft"
+    node.attribute.append(helper.make_attribute("activation", "Relu"))
+    made.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    flatten = made.graph.node[-1]
+    flatten.output[0] = "flat"
+    made.graph.node.append(helper.make_node("Gemm", ["flat", "g"], ["scores"], name="gemm"))
+    made.graph.initializer.append(numpy_helper.from_array(weights((10, 10), 9), "g"))
+    return made
+
+
+def local_functions():
+    """Conv and Relu in a function that is called twice."""
+    body = [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["c"], ["y"])]
+    block = helper.make_function("local", "Block", ["x", "w"], ["y"], body, [helper.make_opsetid("", 13)])
+    nodes = [helper.make_node("Block", ["images", "w0"], ["a"], name="block0", domain="local"),
+             helper.make_node("Block", ["a", "w1"], ["b"], name="block1", domain="local"),
+             helper.make_node("GlobalAveragePool", ["b"], ["y"], name="mean")]
+    made = model(nodes, {"w0": weights((8, 3, 3, 3), 0), "w1": weights((8, 8, 3, 3), 1)}, [("images", TensorProto.FLOAT, (1, 3, 32, 32))],
+                 [("y", TensorProto.FLOAT, (1, 8, 1, 1))], imports=[helper.make_opsetid("local", 1)])
+    made.ir_version = 8
+    made.functions.append(block)
+    return made
+
+
+def chunked():
+    """Ten channels cut into halves by what Shape says of them; the batch is free."""
+    nodes = [helper.make_node("Conv", ["images", "w0"], ["a"], name="conv0", pads=[1, 1, 1, 1]),
+             helper.make_node("Shape", ["a"], ["shape"], name="shape"), helper.make_node("Gather", ["shape", "one"], ["channels"], name="gather"),
+             helper.make_node("Div", ["channels", "two"], ["half"], name="halve"),
+             helper.make_node("Slice", ["a", "zero", "half", "one"], ["left"], name="left"),
+             helper.make_node("Conv", ["left", "w1"], ["b"], name="conv1"),
+             helper.make_node("Shape", ["b"], ["free"], name="free"), helper.make_node("Gather", ["free", "zero"], ["batch"], name="batch"),
+             helper.make_node("Concat", ["batch", "rest"], ["target"], name="target", axis=0),
+             helper.make_node("Reshape", ["b", "target"], ["y"], name="reshape")]
+    numbers = {"zero": [0], "one": [1], "two": [2], "rest": [-1]}
+    return model(nodes, {"w0": weights((10, 3, 3, 3), 0), "w1": weights((4, 5, 3, 3), 1),
+                         **{name: np.array(n, np.int64) for name, n in numbers.items()}},
+                 [("images", TensorProto.FLOAT, ("N", 3, 32, 32))], [("y", TensorProto.FLOAT, ("N", 3600))])
+
+
 MODELS = {
+    "half": half,
+    "half_inside": half_inside,
+    "pixels": pixels,
+    "pixels_nchw": lambda: pixels("nchw"),
+    "no_output_shape": no_output_shape,
+    "fused_conv": fused_conv,
+    "local_functions": local_functions,
+    "chunked": chunked,
     "convs": convs,
     "ultralytics": ultralytics,
     "dynamic": lambda: convs(shape=("N", 3, "H", "W")),

@@ -72,6 +72,32 @@ std::vector<PassCase> folding() {
                        .output("y")
                        .build(),
                    "Mul"});
+  for (const bool slice : {false, true}) {  // the batch is free, the channels are not
+    Builder b(13);
+    b.input("x", {-1, 6, 4})
+        .constant("one", ints({1}))
+        .constant("two", ints({2}))
+        .constant("zero", ints({0}))
+        .node("Shape", {"x"}, {"s"});
+    if (slice)
+      b.node("Slice", {"s", "one", "two", "zero"}, {"c"});
+    else
+      b.constant("at", ints({-2})).node("Gather", {"s", "at"}, {"c"});
+    all.push_back({slice ? "slice_of_known_dims" : "gather_of_a_known_dim",
+                   b.node("Div", {"c", "two"}, {"end"}).node("Slice", {"x", "zero", "end", "one"}, {"y"}).output("y").build(),
+                   "Slice"});
+  }
+  all.push_back({"gather_of_one_number",
+                 Builder()
+                     .input("x", {-1, 3})
+                     .constant("at", Tensor::scalar<int64_t>(1))
+                     .node("Shape", {"x"}, {"s"})
+                     .node("Gather", {"s", "at"}, {"n"})
+                     .node("Cast", {"n"}, {"f"}, {{"to", int64_t{1}}})
+                     .node("Mul", {"x", "f"}, {"y"})
+                     .output("y")
+                     .build(),
+                 "Mul"});
   all.push_back({"split_with_one_unused",
                  Builder()
                      .input("x", {2})
@@ -137,6 +163,34 @@ std::vector<PassCase> declining() {
                      .output("y")
                      .build(),
                  "Shape ConstantOfShape Add"});
+  for (const int64_t at : {0, -2})
+    all.push_back({"gather_of_a_free_dim",
+                   Builder()
+                       .input("x", {-1, 3})
+                       .constant("at", ints({at}))
+                       .node("Shape", {"x"}, {"s"})
+                       .node("Gather", {"s", "at"}, {"n"})
+                       .node("Cast", {"n"}, {"f"}, {{"to", int64_t{1}}})
+                       .node("Mul", {"x", "f"}, {"y"})
+                       .output("y")
+                       .build(),
+                   "Shape Gather Cast Mul"});
+  all.push_back({"slice_with_a_free_dim",
+                 Builder()
+                     .input("x", {-1, 3})
+                     .constant("zero", ints({0}))
+                     .constant("two", ints({2}))
+                     .constant("back", ints({-1}))
+                     .node("Shape", {"x"}, {"s"})
+                     .node("Slice", {"s", "zero", "two", "zero"}, {"n"})
+                     .node("Slice", {"s", "two", "zero", "zero", "back"}, {"m"})
+                     .node("Add", {"n", "m"}, {"k"})
+                     .node("Cast", {"k"}, {"f"}, {{"to", int64_t{1}}})
+                     .node("ReduceSum", {"f"}, {"r"})
+                     .node("Mul", {"x", "r"}, {"y"})
+                     .output("y")
+                     .build(),
+                 "Shape Slice Slice Add Cast ReduceSum Mul"});
   all.push_back({"grows",
                  Builder()
                      .input("x", {1})

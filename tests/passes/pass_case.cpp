@@ -20,7 +20,8 @@ std::vector<Tensor> outputs_of(const Graph& graph) {
     Shape shape = port.shape;
     for (int64_t& d : shape) d = d < 0 ? 2 : d;
     Tensor t = models::random(shape, feeds.size() + 1);
-    feeds.emplace_back(port.name, port.type == DType::f32 ? t : Tensor(port.type, shape));
+    feeds.emplace_back(port.name,
+                       port.type == DType::f32 || is_half(port.type) ? converted(t, port.type) : Tensor(port.type, shape));
   }
   return session.run(feeds);
 }
@@ -43,11 +44,12 @@ void expect(const PassCase& c, const Pass& pass) {
   for (size_t i = 0; i < x.size(); ++i) {
     ASSERT_EQ(x[i].type(), y[i].type());
     ASSERT_EQ(x[i].shape(), y[i].shape());
-    if (c.tolerance == 0 || x[i].type() != DType::f32) {
+    if (c.tolerance == 0 || (x[i].type() != DType::f32 && !is_half(x[i].type()))) {
       EXPECT_EQ(x[i], y[i]);
       continue;
     }
-    for (size_t k = 0; k < x[i].as<float>().size(); ++k) ASSERT_NEAR(x[i].as<float>()[k], y[i].as<float>()[k], c.tolerance);
+    const std::vector<float> before = to_floats(x[i]), behind = to_floats(y[i]);
+    for (size_t k = 0; k < before.size(); ++k) ASSERT_NEAR(before[k], behind[k], c.tolerance);
   }
 }
 

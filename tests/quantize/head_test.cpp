@@ -228,6 +228,19 @@ TEST(SettleHead, DecodingBehindAnUnknownOperator) {
   EXPECT_EQ(error_of([&] { settle(g); }), "no error");
 }
 
+TEST(SettleHead, DecodingOfWhatShapeInferenceCannotTell) {  // a runtime's own operator in the body; its rank is not 0
+  const Graph g = body()
+                      .node("FusedConv", {"f", "w2"}, {"u"}, {{"activation", std::string("Relu")}}, "com.microsoft")
+                      .node("GlobalAveragePool", {"u"}, {"m"})
+                      .node("Flatten", {"m"}, {"v"})
+                      .weights("k", {16, 64})
+                      .node("Gemm", {"v", "k"}, {"y"})
+                      .output("y")
+                      .build();
+  ASSERT_FALSE(g.value("v"));
+  EXPECT_EQ(error_of([&] { settle(g); }), "no error");
+}
+
 /// The graph with every tensor and node under another name.
 Graph renamed(const Graph& graph) {
   Graph g;

@@ -56,6 +56,38 @@ TEST(OddGraphs, Case18HalfPrecisionWeightThroughCast) {
   expect_quantized(b.output("y").build(), 1);
 }
 
+TEST(OddGraphs, HalfPrecisionFromEndToEnd) {
+  Builder b(17);
+  b.input("x", {1, 8, 8, 8}, DType::f16).constant("w", converted(models::random({8, 8, 3, 3}, 1, -.5, .5), DType::f16));
+  b.node("Conv", {"x", "w"}, {"c"}, kSame).node("Relu", {"c"}, {"y"});
+  const Graph q = expect_quantized(b.output("y", DType::f16).build(), 1);
+  EXPECT_EQ(q.inputs[0].type, DType::f16);
+  EXPECT_EQ(q.outputs[0].type, DType::f16);
+  EXPECT_EQ(kernels(q)["QLinearConv"], 1);
+}
+
+TEST(OddGraphs, ConvTransposeThatMakesBlocks) {
+  Builder b = input().weights("v", {8, 8, 3, 3}, -.2F, .2F).weights("w", {8, 8, 2, 2}, -.3F, .3F).weights("b", {8});
+  b.node("Conv", {"x", "v"}, {"c"}, kSame)
+      .node("ConvTranspose", {"c", "w", "b"}, {"u"}, {{"strides", std::vector<int64_t>{2, 2}}})
+      .node("Conv", {"u", "v"}, {"y"}, kSame);
+  EXPECT_EQ(kernels(expect_quantized(b.output("y").build(), 2))["QLinearConv"], 3);
+}
+
+TEST(OddGraphs, AConstantAsFirstFactor) {
+  Builder b(17);
+  b.input("x", {1, 64, 64}).weights("a", {64, 64}, -.3F, .3F).weights("w", {64, 64}, -.3F, .3F);
+  b.node("MatMul", {"a", "x"}, {"m"}).node("MatMul", {"m", "w"}, {"y"});
+  EXPECT_EQ(kernels(expect_quantized(b.output("y").build(), 2))["QLinearMatMul"], 2);
+}
+
+TEST(OddGraphs, GemmThatTransposesItsInput) {
+  Builder b(17);
+  b.input("x", {64, 64}).weights("v", {64, 64}, -.3F, .3F).weights("w", {64, 64}, -.3F, .3F);
+  b.node("Gemm", {"x", "v"}, {"m"}, {{"transA", int64_t{1}}}).node("Gemm", {"m", "w"}, {"y"}, {{"transA", int64_t{1}}});
+  EXPECT_EQ(kernels(expect_quantized(b.output("y").build(), 2))["QGemm"], 2);
+}
+
 TEST(OddGraphs, Case18BranchesThatReadOneOuterWeightStayWhole) {
   const Builder then_branch = Builder(17).node("Conv", {"a", "w"}, {"t"}, kSame).output("t");
   const Builder else_branch = Builder(17).node("Conv", {"a", "w"}, {"c"}, kSame).node("Neg", {"c"}, {"e"}).output("e");

@@ -56,7 +56,7 @@ double sqnr(const Graph& graph, const Graph& other, SampleSource& source, size_t
   double signal = 0, noise = 0;
   for (size_t s = 0; s < source.size(); ++s) {
     const Feeds feeds = source.load(s)->inputs;
-    const Tensor wanted = a.run(feeds).at(output), found = b.run(feeds).at(output);
+    const Tensor wanted = converted(a.run(feeds).at(output), DType::f32), found = converted(b.run(feeds).at(output), DType::f32);
     EXPECT_EQ(wanted.shape(), found.shape());
     for (size_t i = 0; i < wanted.as<float>().size(); ++i) {
       const double x = wanted.as<float>()[i];

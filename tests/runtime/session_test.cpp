@@ -95,6 +95,22 @@ TEST(Session, RefusesFeedsThatDoNotFit) {
   EXPECT_THAT(error_of(doubled(), {}, ErrorKind::input), HasSubstr("stops: "));
 }
 
+TEST(Session, RoundsFloatsForAnInputOfHalfPrecision) {
+  const Graph graph = Builder().input("x", {2}, DType::f16).node("Cast", {"x"}, {"y"}, {{"to", int64_t{1}}}).output("y").build();
+  EXPECT_THAT(Session(graph).run({{"", floats({2}, {1, 1.00146484F})}})[0].as<float>(), ElementsAre(1, 1.001953125F));
+  EXPECT_THAT(error_of(graph, {{"x", Tensor(DType::u8, {2})}}, ErrorKind::input), HasSubstr("takes float16 2"));
+}
+
+TEST(Session, AnInputWithoutAShapeTakesAnyRank) {
+  Graph graph = Builder().input("x", {2}).node("Neg", {"x"}, {"y"}).output("y").build();
+  graph.inputs[0].dims.reset();
+  graph.outputs[0].dims.reset();
+  Session session(graph);
+  EXPECT_EQ(session.run({{"x", Tensor(DType::f32, {1, 3})}})[0].shape(), (Shape{1, 3}));
+  graph.inputs[0].dims.emplace();
+  EXPECT_THAT(error_of(graph, {{"x", Tensor(DType::f32, {1, 3})}}, ErrorKind::input), HasSubstr("takes float scalar"));
+}
+
 TEST(Session, StopsInsideTheModelAreErrors) {  // sizes that only meet at run time
   const Graph graph =
       Builder().input("x", {-1}).constant("c", floats({3}, {1, 2, 3})).node("Add", {"x", "c"}, {"y"}).output("y").build();
