@@ -140,11 +140,11 @@ class Resizer {
     Tensor& tensor = graph_.initializers.at(name);
     const Shape shape = tensor.shape();
     const auto axis = std::find(shape.begin(), shape.end(), from);
-    if (tensor.type() != DType::f32 || axis == shape.end()) return false;
+    if ((tensor.type() != DType::f32 && !is_half(tensor.type())) || axis == shape.end()) return false;
     for (const Levels& levels : levels_) {
       if (positions(levels, &Level::before) != from || positions(levels, &Level::after) != to) continue;
-      if (auto table = evaluate(tensor, levels, static_cast<size_t>(axis - shape.begin()))) {
-        tensor = std::move(*table);
+      if (auto table = evaluate(converted(tensor, DType::f32), levels, static_cast<size_t>(axis - shape.begin()))) {
+        tensor = converted(*table, tensor.type());
         return true;
       }
     }

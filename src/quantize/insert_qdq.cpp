@@ -55,6 +55,7 @@ class Writer {
  private:
   struct Names {
     std::string restored;      ///< output of the DequantizeLinear
+    std::string integers;      ///< its input
     bool all_readers = false;  ///< float nodes read it too, since the float tensor exists only inside an integer kernel
   };
 
@@ -142,19 +143,19 @@ class Writer {
     const auto [scale, zero_point] = constants(*t, tensor);
     std::string source = tensor;
     std::string restored = fresh_(tensor + "_dequantized");
+    const std::string quantized = fresh_(tensor + "_quantized");
     if (index_.is_output(tensor)) {
       if (!made_by_integer_node)
-        restored_[tensor] = {restored, false};
+        restored_[tensor] = {restored, quantized, false};
       else {  // the output's name moves behind the DequantizeLinear
         source = fresh_(tensor + "_float");
         renamed_[tensor] = source;
         restored = tensor;
-        restored_[tensor] = {tensor, true};
+        restored_[tensor] = {tensor, quantized, true};
       }
     } else {
-      restored_[tensor] = {restored, made_by_integer_node};
+      restored_[tensor] = {restored, quantized, made_by_integer_node};
     }
-    const std::string quantized = fresh_(tensor + "_quantized");
     add("QuantizeLinear", quantized, {source, scale, zero_point});
     add("DequantizeLinear", restored, {quantized, scale, zero_point});
   }
@@ -165,7 +166,8 @@ class Writer {
     Node& node = graph_.nodes[i];
     for (std::string& name : node.inputs) {
       const auto it = restored_.find(name);
-      if (it != restored_.end() && (integer || it->second.all_readers)) name = it->second.restored;
+      if (it == restored_.end() || !(integer || it->second.all_readers)) continue;
+      name = node.is("Shape") || node.is("Size") ? it->second.integers : it->second.restored;  // their shape is the same
     }
     if (!integer) shield_float_weight(node);
     for (std::string& name : node.outputs)

@@ -7,6 +7,7 @@
 #include "data/image.h"
 #include "data/preprocess.h"
 #include "ir/load.h"
+#include "ir/shapes.h"
 #include "runtime/session.h"
 #include "tests/models/builder.h"
 #include "verify/agreement.h"
@@ -146,6 +147,21 @@ TEST(ResizeInput, EqualsTheExportForTheNewSize) {
     EXPECT_EQ(resized.inputs[0].dims->at(0).size.has_value(), !c.style.batch_open);
     expect_equal(resized, detector(c.new_h, c.new_w, c.style).build(), shape);
   }
+}
+
+TEST(ResizeInput, TablesOfHalfPrecision) {
+  const auto half = [](Graph g) {
+    for (Value& v : g.inputs) v.type = DType::f16;
+    for (Value& v : g.outputs) v.type = DType::f16;
+    for (auto& [name, tensor] : g.initializers)
+      if (tensor.type() == DType::f32) tensor = converted(tensor, DType::f16);
+    infer_shapes(g);
+    return g;
+  };
+  const Graph exported = half(detector(64, 64).build());
+  const Graph resized = resize_input(exported, {1, 3, 96, 160});
+  EXPECT_EQ(resized.initializers.at("grid"), half(detector(96, 160).build()).initializers.at("grid"));
+  EXPECT_EQ(resized.initializers.at("stride").type(), DType::f16);
 }
 
 TEST(ResizeInput, KeepsTheGraphOfItsOwnSize) {

@@ -77,6 +77,18 @@ std::vector<RuntimeCase> cases() {
   all.push_back({"average_pool", around("AveragePool", pool), with({{"QLinearAveragePool", 1}})});
   all.push_back({"resize", around("Resize", nearest, {"", "scales"}), with({{"Resize", 1}})});
   all.push_back({"reshape", around("Reshape", {}, {"shape"}), with({{"Reshape", 1}})});
+  all.push_back(
+      {"shape_of_integers",  // nothing is converted for a node that reads no values
+       [](int64_t opset) {
+         Builder b(opset);
+         b.input("x", {-1, 3, 8, 8}).weights("w", {8, 3, 3, 3}, -.5, .5).weights("b", {8}).constant("at", ints({0}));
+         b.node("Conv", {"x", "w", "b"}, {"a"}, kSame).node("Shape", {"a"}, {"s"}).node("Slice", {"s", "at", "to"}, {"n"});
+         b.constant("rest", ints({8, -1, 4}))
+             .constant("to", ints({1}))
+             .node("Concat", {"n", "rest"}, {"t"}, {{"axis", int64_t{0}}});
+         return last(b.node("Reshape", {"a", "t"}, {"m"}), "m").build();
+       },
+       with({{"Shape", 1}, {"DequantizeLinear", 1}})});
   all.push_back({"silu",
                  [](int64_t opset) {
                    Builder b = stem(opset);
