@@ -51,11 +51,19 @@ class Rebatcher {
     return std::nullopt;
   }
 
+  /// Where inference cannot follow to a Reshape: 0, if it was made for as many rows as there were samples.
+  std::optional<size_t> assumed_axis(const Node& node, const std::string& input) const {
+    const auto made = shape_of(old_, node.outputs[0]);
+    const bool rows = made && !made->empty() && made->front() == before_ && before_ > 1;
+    if (rows && node.is("Reshape") && input == node.inputs[0] && !shape_of(graph_, input)) return 0;
+    return std::nullopt;
+  }
+
   bool mend_next() {
     for (Node& node : graph_.nodes) {
       if (mended_.contains(node.outputs[0])) continue;
       for (const std::string& input : node.inputs) {
-        const auto axis = batch_axis(input);
+        const auto axis = batch_axis(input) ? batch_axis(input) : assumed_axis(node, input);
         if (!axis) continue;
         mended_.insert(node.outputs[0]);
         if (mend(node, *axis)) return true;

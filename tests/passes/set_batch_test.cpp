@@ -90,6 +90,17 @@ TEST(SetBatch, TokensAndAttentionFollow) {
   expect_same(token(1), 1, 3);
 }
 
+/// Half of the channels, by arithmetic on Shape that inference cannot follow, then a fixed Reshape.
+TEST(SetBatch, AReshapeBehindUnknownShapesFollows) {
+  Builder b = Builder(17).input("x", {4, 6, 5}).constant("one", ints({1})).constant("two", ints({2})).constant("zero", ints({0}));
+  b.constant("flat", ints({4, 15}));
+  b.node("Shape", {"x"}, {"s"}).node("Gather", {"s", "one"}, {"c"}).node("Div", {"c", "two"}, {"half"});
+  b.node("Slice", {"x", "zero", "half", "one"}, {"h"}).node("Reshape", {"h", "flat"}, {"y"}).output("y");
+  const Graph graph = b.build();
+  expect_same(graph, 4, 1);
+  expect_same(graph, 4, 2);
+}
+
 TEST(SetBatch, AFreeBatchIsFixed) {
   Builder b = Builder(17).input("x", {-1, 3, 8, 8}).weights("w", {8, 3, 3, 3}).node("Conv", {"x", "w"}, {"y"}).output("y");
   const Graph made = set_batch(b.build(), 2);
