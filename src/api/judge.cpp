@@ -304,7 +304,10 @@ class Judge {
     }
     if (report_.task == "detect") {
       const DetectionAgreement agreement = detection_agreement(matches, 1000, options_.seed);
-      report_.agreement = figure(agreement.f1, agreement.interval);
+      if (agreement.reference + agreement.test > 0)
+        report_.agreement = figure(agreement.f1, agreement.interval);
+      else
+        report_.warnings.emplace_back("neither model found anything in the held-out images: their agreement is unknown");
       if (!truths.empty()) {
         score(report_.models[0], truths, float_run);
         score(report_.models[2], truths, test_run);
