@@ -193,6 +193,17 @@ Tensor converted(const Tensor& tensor, DType type) {
   return result;
 }
 
+Tensor transposed(const Tensor& matrix) {
+  const Shape& shape = matrix.shape();
+  const auto rows = static_cast<size_t>(shape.at(0)), columns = static_cast<size_t>(shape.at(1));
+  Tensor result(DType::f32, {shape[1], shape[0]});
+  const auto from = matrix.as<float>();
+  const auto to = result.write<float>();
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
+  return result;
+}
+
 std::vector<int64_t> to_ints(const Tensor& tensor) {
   switch (tensor.type()) {
     case DType::u8: return convert<int64_t, uint8_t>(tensor);

@@ -153,6 +153,8 @@ std::vector<float> to_floats(const Tensor& tensor);
 /// The same values as float, float16, bfloat16 (rounded to nearest, ties to even) or uint8 (rounded so, too, and clamped).
 /// Errors: ErrorKind::unsupported for another type, or for one that to_floats does not read.
 Tensor converted(const Tensor& tensor, DType type);
+/// Columns of a float matrix as rows.
+Tensor transposed(const Tensor& matrix);
 /// The values of an integer (up to 64 bits signed, 32 unsigned) or boolean tensor. Errors: ErrorKind::unsupported for another
 /// type.
 std::vector<int64_t> to_ints(const Tensor& tensor);

@@ -11,18 +11,6 @@
 namespace pare {
 namespace {
 
-Tensor transposed(const Tensor& matrix) {
-  const Shape& shape = matrix.shape();
-  Tensor result(DType::f32, {shape[1], shape[0]});
-  const auto from = matrix.as<float>();
-  const auto to = result.write<float>();
-  const auto rows = static_cast<size_t>(shape[0]);
-  const auto columns = static_cast<size_t>(shape[1]);
-  for (size_t r = 0; r < rows; ++r)
-    for (size_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
-  return result;
-}
-
 class Dynamic {
  public:
   Dynamic(Graph graph, const Scheme& scheme, Log& log) : graph_(std::move(graph)), fresh_(graph_), scheme_(scheme), log_(log) {}
@@ -108,12 +96,12 @@ class Dynamic {
     if (conv) {
       Shape shape(weight.shape().size(), 1);
       shape[1] = -1;
-      const std::string target = constant(bias + "_shape", Tensor::of<int64_t>({static_cast<int64_t>(shape.size())}, shape));
       const Tensor* b = graph_.constant(bias);
       if (b != nullptr) {
         shape[1] = b->count();
         bias = constant(bias + "_row", b->reshaped(shape));
       } else {
+        const std::string target = constant(bias + "_shape", Tensor::of<int64_t>({static_cast<int64_t>(shape.size())}, shape));
         bias = add("Reshape", {bias, target}, fresh_(bias + "_row"));
       }
     }

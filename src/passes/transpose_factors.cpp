@@ -30,16 +30,6 @@ std::string objection(const Graph& graph, const Node& node) {
   return *rank == 0 ? "its second factor is a single number" : "";
 }
 
-Tensor transposed(const Tensor& matrix) {
-  const auto rows = static_cast<size_t>(matrix.shape()[0]), columns = static_cast<size_t>(matrix.shape()[1]);
-  Tensor result(DType::f32, {matrix.shape()[1], matrix.shape()[0]});
-  const auto from = matrix.as<float>();
-  const auto to = result.write<float>();
-  for (size_t r = 0; r < rows; ++r)
-    for (size_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
-  return result;
-}
-
 /// Swaps the last two axes.
 Node transpose(std::string name, const std::string& from, const std::string& to, size_t rank) {
   std::vector<int64_t> perm(rank);

@@ -243,8 +243,6 @@ class Writer {
         make_room_for_bias(node, bias, input->params.scale, scales);
       }
     }
-    if (input != nullptr && plan_.scheme.bias_correction && !node.is("MatMul"))
-      correct_bias(node, weight, view, input->channel_means, scales, limit, bias);
     // The same weight may serve several nodes; with equal scales they share one int8 copy.
     auto& made = weights_[weight_name];
     auto same = std::find_if(made.begin(), made.end(), [&](const Weight& w) { return w.scales == scales; });
@@ -253,6 +251,8 @@ class Writer {
       same = made.end() - 1;
     }
     graph_.nodes[i].inputs[1] = same->restored;
+    if (input != nullptr && plan_.scheme.bias_correction && !node.is("MatMul"))
+      correct_bias(node, weight, graph_.initializers.at(same->numbers), input->channel_means, scales, bias);
     if (bias.empty() || input == nullptr) return;
     graph_.nodes[i].inputs.resize(3);
     graph_.nodes[i].inputs[2] = write_bias(node, bias, input->params.scale, scales);
@@ -260,10 +260,10 @@ class Writer {
 
   /// Adds to each bias what rounding takes from its channel on average: the sum of (w - rounded w) * mean of the input (DFQ,
   /// Nagel et al. 2019, section 4.2; here with measured means).
-  void correct_bias(const Node& node, const Tensor& weight, const WeightView& view, const std::vector<float>& means,
-                    const std::vector<float>& scales, int limit, std::vector<float>& bias) const {
+  static void correct_bias(const Node& node, const Tensor& weight, const Tensor& numbers, const std::vector<float>& means,
+                           const std::vector<float>& scales, std::vector<float>& bias) {
     const auto values = weight.as<float>();
-    const std::vector<int8_t> rounded = quantize_channels(values, view.outer, view.channels, view.inner, scales, limit);
+    const auto rounded = numbers.as<int8_t>();
     const Shape& shape = weight.shape();
     const auto outputs = static_cast<size_t>(shape[static_cast<size_t>(weight_channel_axis(node, weight))]);
     const bool first = weight_channel_axis(node, weight) == 0;  // else the output channels stand last
@@ -323,7 +323,8 @@ class Writer {
 
   struct Weight {
     std::vector<float> scales;
-    std::string restored;
+    std::string numbers;   ///< the int8 initializer
+    std::string restored;  ///< output of its DequantizeLinear
   };
 
   Weight write_weight(const std::string& name, const Tensor& weight, const WeightView& view, const std::vector<float>& scales,
@@ -340,7 +341,7 @@ class Writer {
     std::string restored = fresh_(name + "_dequantized");
     add("DequantizeLinear", restored, {quantized, scale, zero_point},
         per_channel ? std::optional<int64_t>(view.axis) : std::nullopt);
-    return {scales, restored};
+    return {scales, quantized, restored};
   }
 
   std::string write_bias(const Node& node, const std::vector<float>& bias, float input_scale,

@@ -176,21 +176,29 @@ std::vector<std::string> activation_inputs(const Graph& graph, const Node& node)
   return names;
 }
 
-Region possible_region(const Graph& graph, const std::set<std::string>& excluded, int runtime) {
-  Region region{std::vector<bool>(graph.nodes.size()), std::vector<std::string>(graph.nodes.size())};
+std::vector<bool> excluded_nodes(const Graph& graph, const std::set<std::string>& excluded) {
+  std::vector<bool> out(graph.nodes.size());
   std::set<std::string> met;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    std::string why = objection(graph, node, runtime);
-    std::vector<std::string> names = node.outputs;
-    names.push_back(node.name);
+    std::vector<std::string> names = graph.nodes[i].outputs;
+    names.push_back(graph.nodes[i].name);
     for (const std::string& name : names)
-      if (excluded.contains(name) && !name.empty()) met.insert(name), why = "excluded by the user";
-    region.integer[i] = why.empty();
-    region.reasons[i] = why.empty() ? std::string(op_row(node)->ort_integer_kernel) : why;
+      if (!name.empty() && excluded.contains(name)) met.insert(name), out[i] = true;
   }
   for (const std::string& name : excluded)
     if (!met.contains(name)) throw Error(ErrorKind::usage, "no node has the name or the output '" + name + "'").at("--exclude");
+  return out;
+}
+
+Region possible_region(const Graph& graph, const std::set<std::string>& excluded, int runtime) {
+  Region region{std::vector<bool>(graph.nodes.size()), std::vector<std::string>(graph.nodes.size())};
+  const std::vector<bool> out = excluded_nodes(graph, excluded);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const std::string why = out[i] ? "excluded by the user" : objection(graph, node, runtime);
+    region.integer[i] = why.empty();
+    region.reasons[i] = why.empty() ? std::string(op_row(node)->ort_integer_kernel) : why;
+  }
   return region;
 }
 

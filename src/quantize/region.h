@@ -16,6 +16,9 @@ struct Region {
   std::vector<std::string> reasons;  ///< by position; the kernel's name where integer
 };
 
+/// By position: the nodes that an entry names, by name or output. Errors: usage for an entry that fits none.
+std::vector<bool> excluded_nodes(const Graph& graph, const std::set<std::string>& excluded);
+
 /// For a runtime that executes the file as it is (ONNX Runtime CPU): a node runs on integers where
 ///   the runtime has a kernel for it (op_table.h) and its weights are float constants;
 ///   a weighted node saves more multiply-adds than the conversions around it cost;

@@ -13,7 +13,7 @@ struct RuntimeVersion {
   int64_t ir;     ///< newest IR version
 };
 
-/// The newest row that is not newer than `version` ("1.17" or "1.17.3"). Errors: usage, listing the rows, for one before 1.15.
+/// The newest row that is not newer than `version` ("1.17" or "1.17.3"). Errors: usage for one before 1.15, or none.
 const RuntimeVersion& runtime_version_row(const std::string& version);
 
 }  // namespace pare

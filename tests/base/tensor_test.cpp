@@ -105,5 +105,10 @@ TEST(Tensor, ReadsIntegersOfEachWidth) {
 
 TEST(Tensor, StringsHaveNoNumbers) { EXPECT_THROW(to_floats(Tensor(DType::string, {1}, {})), Error); }
 
+TEST(Tensor, TransposedRowsAreColumns) {
+  const Tensor t = transposed(Tensor::of<float>({2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(t, Tensor::of<float>({3, 2}, std::vector<float>{1, 4, 2, 5, 3, 6}));
+}
+
 }  // namespace
 }  // namespace pare
